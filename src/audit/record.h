@@ -1,0 +1,64 @@
+/*
+ * record.h - the facts of one exchange -> one line of the audit log, redacted
+ *
+ * Key order is fixed (doc/AUDIT-FORMAT.md); absent things are left out, except
+ * `session`, which is null.  No query values, no bodies, no header values.  Text
+ * is valid UTF-8, control characters escaped, capped after redaction.
+ */
+#ifndef WEIR_AUDIT_RECORD_H
+#define WEIR_AUDIT_RECORD_H
+
+#include "audit/redact.h"
+#include "base/loop.h"
+#include "policy/verdict.h"
+
+enum record_kind { RECORD_CONNECT, RECORD_HTTP, RECORD_SYSTEM };
+
+#define EXCHANGE_ID 27 /* 26 base32 characters and a NUL */
+
+/* Borrowed for the call; zero or NULL: left out. */
+struct record {
+	usec ts; /* wall clock at its first byte */
+	const char *id, *parent; /* EXCHANGE_ID text */
+	uint64_t seq;
+	enum record_kind kind;
+	const struct verdict *verdict;
+	bool allowed;
+	enum reason reason; /* the final one: also faults after an allow */
+	const struct ruleset *ruleset;
+	uint64_t generation;
+	const char *client_addr; /* text; "unix:/path" for sockets */
+	const char *door; /* "proxy" */
+	const struct host *host; /* canonical, when it parsed */
+	struct str host_raw; /* else what was sent */
+	uint16_t port;
+	const char *protocol;
+	struct str method, path, query; /* path is redacted, of the query only key names are kept */
+	const char *dns_canonical; /* end of the CNAME chain when it differs */
+	const struct addr *answer;
+	size_t nanswer;
+	const char *dns_dropped; /* why the answer was refused (guard's sentence) */
+	const char *sni;
+	bool has_ech;
+	const struct endpoint *upstream; /* the address dialled */
+	bool has_assurance;
+	enum assurance assurance;
+	uint64_t up, down;
+	msec total_ms, dns_ms, connect_ms, ttfb_ms; /* -1: did not happen */
+	int status; /* what the client was told; 0: nothing */
+	const char *close; /* who ended it: client, origin, weir */
+	const char *flag[8];
+	size_t nflag;
+	struct str error; /* operator's words */
+	struct str traceparent;
+};
+
+/* Appends `{"v":1,...` without the closing brace: the journal adds prev, mac and "}". */
+void record_print(const struct record *r, const struct redactor *redactor, struct buf *to);
+/* A `system` record: event name and pairs of key and text, ended by NULL. */
+void record_print_system(usec ts, uint64_t seq, const char *event, const struct redactor *redactor,
+    struct buf *to, ...) __attribute__((sentinel));
+/* 26 characters of base32 from the kernel's random source (buffered per thread). */
+void exchange_id_make(char out[static EXCHANGE_ID]);
+
+#endif

@@ -1,0 +1,31 @@
+/*
+ * redact.h - secrets out of text, by the key's name and by the value's shape
+ *
+ * A match becomes ~redacted.KIND.ID.xxxxxxxxxxxx~: the key's id and 48 bits of
+ * HMAC-SHA-256 over the decoded secret, so one secret can be followed without
+ * being known.  Idempotent: a mark is left alone.  In doubt (an engine error, a
+ * spent work budget, text that does not parse) the span is masked.
+ * A `struct redactor` is immutable and shared; any thread may use it (scratch
+ * memory is per thread inside).
+ */
+#ifndef WEIR_AUDIT_REDACT_H
+#define WEIR_AUDIT_REDACT_H
+
+#include "base/str.h"
+
+enum redact_as { REDACT_TEXT, REDACT_JSON, REDACT_HEADER, REDACT_URL };
+
+struct redactor;
+
+/* key: HMAC key; an empty key makes a random one, with id "k0".  Never NULL: a pattern that does not compile is our bug. */
+struct redactor *redactor_new(struct str key, const char *id);
+void redactor_free(struct redactor *r); /* wipes the key */
+
+/* Appends `in` without its secrets to `out`; returns how many were masked. */
+size_t redact(const struct redactor *r, enum redact_as as, struct str in, struct buf *out);
+/* One named value (a header field, a query key, a JSON member): true when its name alone says secret. */
+bool redact_is_secret_name(struct str name);
+/* The mark of one secret, as `weir redact --fingerprint` prints it. */
+void redact_mark(const struct redactor *r, const char *kind, struct str secret, struct buf *out);
+
+#endif

@@ -1,0 +1,44 @@
+/*
+ * listener.h - sockets that wait for clients
+ *
+ * Opened before rights are dropped, by main; accepted on by workers.  TCP
+ * listeners are opened once for each worker (SO_REUSEPORT); Unix and inherited
+ * sockets are one descriptor that all workers watch.  Accepts come in batches
+ * of 64; EMFILE and other errors pause it (100 ms) instead of spinning, and a
+ * spare descriptor lets a client be told to go away.
+ */
+#ifndef WEIR_NET_LISTENER_H
+#define WEIR_NET_LISTENER_H
+
+#include "base/addr.h"
+#include "base/loop.h"
+
+/* Where to listen: "127.0.0.1:3128", "[::1]:3128", "unix:/run/weir/proxy.sock". */
+struct listen_at {
+	bool is_unix;
+	struct endpoint endpoint;
+	char path[108];
+};
+
+bool listen_at_parse(struct listen_at *out, struct str text); /* false: neither form */
+char *listen_at_text(char out[static 128], const struct listen_at *at);
+
+/* 0 and *fd; or ERR_IO and `why` holds a sentence with the address, errno's text and the remedy. */
+int listener_bind(int *fd, const struct listen_at *at, bool shares_port, struct buf *why) MUST_CHECK;
+
+/* Who connected: the address (all loopback is one source), or the Unix socket listened on. */
+struct peer {
+	struct endpoint endpoint; /* zero for Unix sockets */
+	bool is_unix;
+	uint32_t uid; /* SO_PEERCRED, Unix only */
+};
+
+struct listener;
+/* fd is the callback's (non-blocking, CLOEXEC). */
+typedef void listener_accepted(void *arg, int fd, const struct peer *peer);
+/* Borrowed fd; several workers may watch the same one. */
+struct listener *listener_new(struct loop *l, int fd, listener_accepted *fn, void *arg);
+void listener_pause(struct listener *l); /* drain: stop accepting; the fd stays */
+void listener_free(struct listener *l);
+
+#endif

@@ -1,0 +1,55 @@
+/*
+ * stream.h - one duplex byte stream with edge-triggered events
+ *
+ * One event for each socket, assigned into the object, added once, edge
+ * triggered (the kernel tells a change once; `ready` remembers it until the
+ * bytes are used up).  Plain sockets here; a TLS stream offers the same calls
+ * through `ops`.  Belongs to one worker.
+ */
+#ifndef WEIR_NET_STREAM_H
+#define WEIR_NET_STREAM_H
+
+#include <sys/types.h>
+#include <sys/uio.h>
+
+#include "base/loop.h"
+
+enum {
+	STREAM_READ = 1, /* bytes or end may be there */
+	STREAM_WRITE = 2, /* room may be there */
+	STREAM_HUP = 4, /* the peer has sent its end, or all is lost */
+};
+
+struct stream;
+
+struct stream_ops {
+	ssize_t (*read)(struct stream *s, void *p, size_t n);
+	ssize_t (*write)(struct stream *s, const struct iovec *v, int n);
+	void (*shut)(struct stream *s); /* no more will be written */
+	void (*close)(struct stream *s);
+	bool is_plain; /* bytes may go round user space (splice) */
+};
+
+struct stream {
+	struct event ev;
+	int fd; /* -1: closed */
+	uint8_t ready; /* STREAM_* seen and not used up */
+	bool is_short; /* the last read got less than it asked: drained, unless HUP */
+	const struct stream_ops *ops;
+	void (*notify)(void *arg, unsigned what); /* what became ready */
+	void *arg;
+};
+
+/* Takes the fd.  No event is delivered before the loop runs again. */
+void stream_open(struct stream *s, struct loop *l, int fd, void (*notify)(void *arg, unsigned what), void *arg);
+/* Another owner; what is `ready` stays so and is not told again. */
+void stream_attach(struct stream *s, void (*notify)(void *arg, unsigned what), void *arg);
+/* > 0: bytes; 0: end; -EAGAIN (and STREAM_READ is cleared); another -errno: broken. */
+ssize_t stream_read(struct stream *s, void *p, size_t n);
+/* > 0: bytes taken; -EAGAIN (and STREAM_WRITE is cleared); another -errno: broken. */
+ssize_t stream_write(struct stream *s, const struct iovec *v, int n);
+void stream_shut(struct stream *s);
+void stream_close(struct stream *s); /* fine when closed */
+void stream_reset(struct stream *s); /* close with RST: the peer must not read a clean end */
+
+#endif

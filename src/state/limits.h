@@ -1,0 +1,37 @@
+/*
+ * limits.h - what one client may hold and how fast it may come
+ *
+ * Shared by all workers: sharded by client, its mutex taken once when a
+ * connection begins, then atomics.  A client is a source address (all loopback
+ * is one) or the Unix socket it came through.  An entry lives while it is
+ * referenced or its rate bucket is not full again.  Any thread.
+ */
+#ifndef WEIR_STATE_LIMITS_H
+#define WEIR_STATE_LIMITS_H
+
+#include <stdatomic.h>
+
+#include "base/loop.h"
+
+struct limits; /* the table */
+struct client; /* one client's share */
+
+struct client_caps { /* 0: no limit */
+	int64_t connections, connecting, tunnels;
+	int64_t rate; /* new connections or requests a second, burst of the same size */
+};
+
+struct limits *limits_new(void);
+void limits_free(struct limits *l);
+
+struct client *client_ref(struct limits *l, struct str key, msec now); /* made when new */
+void client_unref(struct limits *l, struct client *c);
+
+enum client_slot { CLIENT_CONNECTION, CLIENT_CONNECTING, CLIENT_TUNNEL, CLIENT_SLOT_N };
+/* Takes one of the client's places; false when it has `cap` of them already. */
+bool client_take(struct client *c, enum client_slot slot, int64_t cap) MUST_CHECK;
+void client_give(struct client *c, enum client_slot slot);
+/* 0: within the rate.  Else how long an answer should be delayed (ms, at most 1000). */
+msec client_delay(struct client *c, int64_t rate, msec now);
+
+#endif
