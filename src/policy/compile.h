@@ -7,15 +7,15 @@
 #ifndef WEIR_POLICY_COMPILE_H
 #define WEIR_POLICY_COMPILE_H
 
-#include "policy/model.h"
-
-struct ruleset;
+#include "conf/report.h"
+#include "policy/ruleset.h"
 
 /* What a policy may say depends on where it runs. */
 struct ruleset_terms {
 	bool is_production; /* private over loopback or link-local is an error */
-	bool is_report_ok; /* mode: report is allowed (production: false, or allow_report) */
-	bool can_see_tls; /* tls.intercept is there: https rules may need sight */
+	bool is_report_ok; /* mode: report is allowed (production: false, or allow_report)
+			    */
+	bool can_see_tls;  /* tls.intercept is there: https rules may need sight */
 };
 
 /*
@@ -28,17 +28,9 @@ struct ruleset *ruleset_load(const char *const *path, size_t n,
 struct ruleset_source {
 	const char *name;
 	struct str text;
+	bool is_inline; /* part of a larger text: places say "NAME:allow[0]", not lines */
 };
 struct ruleset *ruleset_build(const struct ruleset_source *source, size_t n,
     const struct ruleset_terms *terms, struct report *rep) MUST_CHECK;
-void ruleset_free(struct ruleset *rs);
-
-const char *ruleset_digest(const struct ruleset *rs); /* 64 hex digits: SHA-256 over the layers' bytes */
-size_t ruleset_layers(const struct ruleset *rs);
-const char *ruleset_layer_name(const struct ruleset *rs, size_t layer);
-bool ruleset_is_report(const struct ruleset *rs); /* some layer reports only */
-
-const char *rule_name(const struct rule *r); /* its name, or "allow[3]" */
-const char *rule_place(const struct rule *r); /* "FILE:LINE name" */
 
 #endif

@@ -14,8 +14,8 @@
 struct explain_ask {
 	enum via via;
 	bool is_https_inside; /* https://...: CONNECT and the request inside it */
-	struct str method; /* empty: GET, or CONNECT */
-	struct str target; /* the raw authority (connect) or request-target (http) */
+	struct str method;    /* empty: GET, or CONNECT */
+	struct str target;    /* the raw authority (connect) or request-target (http) */
 	const struct addr *answer; /* DNS answers; NULL and !has_answers: not looked up */
 	size_t nanswer;
 	bool has_answers;
@@ -30,7 +30,8 @@ struct explained {
 	bool is_address_evaluated;
 	struct vetted dial; /* count 0 unless allowed and evaluated */
 	struct trace trace;
-	struct str fix; /* a rule in JSON: {"name":...,"host":...}; empty when none would do */
+	struct str
+	    fix; /* a rule in JSON: {"name":...,"host":...}; empty when none would do */
 	struct str also_admits[8];
 	size_t nalso;
 	const char *warning[4];
@@ -39,9 +40,12 @@ struct explained {
 
 void explain(struct explained *out, const struct ruleset *rs, const struct place *place,
     const struct explain_ask *ask, struct arena *a);
-void explain_print_json(const struct explained *e, const struct ruleset *rs, struct str id, struct buf *to); /* id.p NULL: no id key */
-void explain_print_text(const struct explained *e, const struct ruleset *rs, struct buf *to);
-/* The paste-able YAML of the smallest rule for a refused host and port (also for the laptop's log line). */
+void explain_print_json(const struct explained *e, const struct ruleset *rs,
+    struct str id, struct buf *to); /* id.p NULL: no id key */
+void explain_print_text(
+    const struct explained *e, const struct ruleset *rs, struct buf *to);
+/* The paste-able YAML of the smallest rule for a refused host and port (also for the
+ * laptop's log line). */
 void explain_fix_yaml(const struct explained *e, struct buf *to);
 
 #endif

@@ -27,7 +27,8 @@ struct facts {
 	const struct host *host; /* the ask's; borrowed */
 	uint16_t port;
 
-	/* The set narrows: absolute-form is HTTP from the start, a tunnel when its first bytes came. */
+	/* The set narrows: absolute-form is HTTP from the start, a tunnel when its first
+	 * bytes came. */
 	unsigned protocols;
 
 	/* First bytes of TLS, once read */
@@ -37,9 +38,11 @@ struct facts {
 	/* A request in sight */
 	bool has_request;
 	struct str method;
-	struct str path; /* raw, without query; "/" when the target had none */
+	struct str path;  /* raw, without query; "/" when the target had none, "*" for
+			     OPTIONS of a server */
 	struct str query; /* p is NULL when none */
-	const struct http_head *head; /* its fields; NULL in explain when none were given */
+	const struct http_head
+	    *head; /* its fields; NULL in explain when none were given */
 	bool wants_websocket;
 	int64_t length; /* of the body when announced, else -1 */
 };

@@ -13,7 +13,7 @@
 #ifndef WEIR_POLICY_MATCH_H
 #define WEIR_POLICY_MATCH_H
 
-#include "policy/compile.h"
+#include "policy/ruleset.h"
 #include "policy/verdict.h"
 
 /*
@@ -28,15 +28,17 @@ bool match_admit(const struct ruleset *rs, const struct facts *f, struct arena *
  * deny rule with addresses).  True: *out may be dialled.  report mode relaxes
  * none of this.
  */
-bool match_address(const struct ruleset *rs, const struct facts *f, const struct admitted *in,
-    const struct addr *found, size_t n, const struct place *place, struct vetted *out,
-    struct verdict *v, struct trace *trace) MUST_CHECK;
+bool match_address(const struct ruleset *rs, const struct facts *f,
+    const struct admitted *in, const struct addr *found, size_t n,
+    const struct place *place, struct vetted *out, struct verdict *v,
+    struct trace *trace) MUST_CHECK;
 
 /*
  * The last word.  `dialled` is the address in use (NULL: none yet, offline): it
  * must be open under the very rule that decides.  f->protocols has one bit.
  */
 void match_judge(const struct ruleset *rs, const struct facts *f, struct arena *a,
-    const struct addr *dialled, const struct place *place, struct verdict *v, struct trace *trace);
+    const struct addr *dialled, const struct place *place, struct verdict *v,
+    struct trace *trace);
 
 #endif
