@@ -1,0 +1,136 @@
+/*
+ * text.c - UTF-8, lines, and characters that try not to be seen
+ */
+#include "conf/text.h"
+
+#include <string.h>
+
+/* RFC 3629 4: by first byte, how many follow and what the second may be. */
+static const struct {
+	uint8_t first, last, more, second_min, second_max;
+} forms[] = {
+	{ 0x00, 0x7f, 0, 0, 0 }, { 0xc2, 0xdf, 1, 0x80, 0xbf },
+	{ 0xe0, 0xe0, 2, 0xa0, 0xbf }, /* no overlong form */
+	{ 0xe1, 0xec, 2, 0x80, 0xbf }, { 0xed, 0xed, 2, 0x80, 0x9f }, /* no surrogate */
+	{ 0xee, 0xef, 2, 0x80, 0xbf }, { 0xf0, 0xf0, 3, 0x90, 0xbf },
+	{ 0xf1, 0xf3, 3, 0x80, 0xbf },
+	{ 0xf4, 0xf4, 3, 0x80, 0x8f }, /* nothing beyond U+10FFFF */
+};
+
+/* Sorted. */
+static const struct {
+	uint32_t first, last;
+} invisible[] = {
+	{ 0x00, 0x1f }, { 0x7f, 0x9f }, { 0xad, 0xad }, /* soft hyphen */
+	{ 0x61c, 0x61c }, { 0x200b, 0x200f },           /* zero width, direction marks */
+	{ 0x2028, 0x202e }, /* line breaks, direction overrides */
+	{ 0x2060, 0x206f }, { 0xfeff, 0xfeff }, { 0xfff9, 0xfffb },
+	{ 0xe0000, 0xe0fff }, /* tags */
+};
+
+/* How many bytes the first character has, or 0 when it is none. */
+static size_t
+length_of(struct str s)
+{
+	const uint8_t *b = (const uint8_t *)s.p;
+
+	for (size_t i = 0; i < sizeof(forms) / sizeof(forms[0]); i++) {
+		if (b[0] < forms[i].first || b[0] > forms[i].last)
+			continue;
+		if (s.n <= forms[i].more)
+			return 0;
+		for (size_t k = 1; k <= forms[i].more; k++)
+			if ((b[k] & 0xc0) != 0x80)
+				return 0;
+		if (forms[i].more > 0 &&
+		    (b[1] < forms[i].second_min || b[1] > forms[i].second_max))
+			return 0;
+		return forms[i].more + 1u;
+	}
+	return 0;
+}
+
+bool
+text_next(struct str *rest, uint32_t *c)
+{
+	static const uint8_t first_bits[] = { 0, 0x7f, 0x1f, 0x0f, 0x07 };
+	const uint8_t *b = (const uint8_t *)rest->p;
+	size_t n = length_of(*rest);
+
+	*c = n == 0 ? b[0] : b[0] & first_bits[n];
+	for (size_t i = 1; i < n; i++)
+		*c = *c << 6 | (b[i] & 0x3f);
+	*rest = str_sub(*rest, n == 0 ? 1 : n, rest->n);
+	return n > 0;
+}
+
+struct str
+text_line(struct str text, size_t line)
+{
+	struct str rest = text;
+
+	for (size_t at = 1; rest.n > 0; at++) {
+		const char *end = memchr(rest.p, '\n', rest.n);
+		size_t n = end == NULL ? rest.n : (size_t)(end - rest.p);
+		if (at == line)
+			return str_sub(
+			    rest, 0, n > 0 && rest.p[n - 1] == '\r' ? n - 1 : n);
+		rest = str_sub(rest, end == NULL ? n : n + 1, rest.n);
+	}
+	return STR("");
+}
+
+/* YAML 1.2 5.1, less the line breaks that editors and libyaml count differently. */
+static bool
+may_stand_in_a_file(uint32_t c, struct str rest)
+{
+	if (c == '\r')
+		return rest.n > 0 && rest.p[0] == '\n';
+	if (c < 0x20)
+		return c == '\t' || c == '\n';
+	return !(c >= 0x7f && c < 0xa0) && c != 0x2028 && c != 0x2029 && c != 0xfeff &&
+	       c != 0xfffe && c != 0xffff;
+}
+
+enum text_fault
+text_check(struct str text, size_t *line, size_t *column, uint32_t *c)
+{
+	struct str rest = text;
+
+	*line = *column = 1;
+	while (rest.n > 0) {
+		if (!text_next(&rest, c))
+			return TEXT_NOT_UTF8;
+		if (!may_stand_in_a_file(*c, rest))
+			return TEXT_CONTROL;
+		*column = *c == '\n' ? 1 : *column + 1;
+		*line += *c == '\n';
+	}
+	return TEXT_OK;
+}
+
+bool
+text_is_invisible(uint32_t c)
+{
+	for (size_t i = 0; i < sizeof(invisible) / sizeof(invisible[0]); i++)
+		if (c <= invisible[i].last)
+			return c >= invisible[i].first;
+	return false;
+}
+
+size_t
+text_show(struct buf *to, struct str character, uint32_t c, bool is_valid)
+{
+	size_t before = to->n;
+
+	if (is_valid && !text_is_invisible(c)) {
+		buf_str(to, character);
+		return 1;
+	}
+	buf_fmt(to,
+	    c < 0x100     ? "\\x%02x"
+	    : c < 0x10000 ? "\\u%04x"
+			  : "\\U%08x",
+	    (unsigned)c);
+	return to->n - before;
+}
