@@ -48,6 +48,8 @@ void stream_attach(struct stream *s, void (*notify)(void *arg, unsigned what), v
 ssize_t stream_read(struct stream *s, void *p, size_t n);
 /* > 0: bytes taken; -EAGAIN (and STREAM_WRITE is cleared); another -errno: broken. */
 ssize_t stream_write(struct stream *s, const struct iovec *v, int n);
+/* notify() comes once more from the loop with what is `ready`, though nothing new happened. */
+void stream_kick(struct stream *s);
 void stream_shut(struct stream *s);
 void stream_close(struct stream *s); /* fine when closed */
 void stream_reset(struct stream *s); /* close with RST: the peer must not read a clean end */
