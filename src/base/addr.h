@@ -4,7 +4,8 @@
  * IPv4 is kept as its IPv4-mapped IPv6 form, so an address has one spelling,
  * 16 bytes, and ::ffff:127.0.0.1 cannot slip past a rule about 127.0.0.1.
  * Text is strict: dotted quads without leading zeros, RFC 4291 IPv6 without a
- * zone; nothing inet_aton() would also take.  Pure; any thread.
+ * zone; nothing inet_aton() would also take.  A prefix shorter than the 96 bits
+ * before IPv4 is an IPv6 prefix: ::/0 has no IPv4 address.  Pure; any thread.
  */
 #ifndef WEIR_BASE_ADDR_H
 #define WEIR_BASE_ADDR_H

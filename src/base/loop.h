@@ -12,10 +12,9 @@
 #include <event2/event.h>
 #include <event2/event_struct.h>
 
-#include "base/list.h"
 #include "base/str.h"
+#include "base/timer.h"
 
-typedef int64_t msec; /* milliseconds */
 typedef int64_t usec; /* microseconds */
 
 struct loop;
@@ -36,17 +35,7 @@ usec loop_now_us(const struct loop *l); /* the same, finer */
 usec clock_mono_us(void); /* read now */
 usec clock_wall_us(void); /* since 1970, UTC; read now */
 
-/* A deadline on the wheel: cheap to set and clear; late by at most 32 ms, never early. */
-struct timer {
-	struct list link;
-	msec at;
-	void (*fn)(void *arg);
-	void *arg;
-};
-
-void timer_init(struct timer *t, void (*fn)(void *arg), void *arg);
-void timer_set(struct loop *l, struct timer *t, msec delay_ms); /* again moves it; a far timer moved later costs nothing */
-void timer_clear(struct timer *t); /* fine when it is not set */
-bool timer_is_set(const struct timer *t);
+/* A deadline (timer.h): late by at most 32 ms, never early.  Again moves it; moving later is one store. */
+void timer_set(struct loop *l, struct timer *t, msec delay_ms);
 
 #endif
