@@ -23,12 +23,17 @@ struct listen_at {
 bool listen_at_parse(struct listen_at *out, struct str text); /* false: neither form */
 char *listen_at_text(char out[static 128], const struct listen_at *at);
 
-/* 0 and *fd; or ERR_IO and `why` holds a sentence with the address, errno's text and the remedy. */
-int listener_bind(int *fd, const struct listen_at *at, bool shares_port, struct buf *why) MUST_CHECK;
+/* 0 and *fd; or ERR_IO and `why` holds a sentence with the address, errno's text and the
+ * remedy. */
+int listener_bind(
+    int *fd, const struct listen_at *at, bool shares_port, struct buf *why) MUST_CHECK;
 
-/* Who connected: the address (all loopback is one source), or the Unix socket listened on. */
+/* Closes; a Unix socket's file goes with the last who listened on it. */
+void listener_unbind(int fd, const struct listen_at *at);
+
+/* Who connected. */
 struct peer {
-	struct endpoint endpoint; /* zero for Unix sockets */
+	struct endpoint endpoint; /* of the client; zero for Unix sockets */
 	bool is_unix;
 	uint32_t uid; /* SO_PEERCRED, Unix only */
 };
@@ -39,6 +44,6 @@ typedef void listener_accepted(void *arg, int fd, const struct peer *peer);
 /* Borrowed fd; several workers may watch the same one. */
 struct listener *listener_new(struct loop *l, int fd, listener_accepted *fn, void *arg);
 void listener_pause(struct listener *l); /* drain: stop accepting; the fd stays */
-void listener_free(struct listener *l);
+void listener_free(struct listener *l);  /* from the callback, too */
 
 #endif

@@ -17,41 +17,50 @@ struct pipes *pipes_new(size_t max_pipes);
 void pipes_free(struct pipes *p);
 
 enum relay_end {
-	RELAY_DONE, /* both directions ended cleanly */
+	RELAY_DONE,        /* both directions ended cleanly */
 	RELAY_CLIENT_GONE, /* reset or error on the client's side */
 	RELAY_ORIGIN_GONE,
-	RELAY_IDLE, /* nothing either way for idle_ms */
+	RELAY_IDLE,    /* nothing either way for idle_ms */
 	RELAY_STALLED, /* one side took nothing for stall_ms though bytes waited */
 };
 
-struct relay_flow; /* one direction: where bytes are, whether it ended */
+enum { RELAY_UP, RELAY_DOWN }; /* client to origin, origin to client */
 
 struct relay {
 	struct stream *client, *origin;
 	struct loop *loop;
 	struct pipes *pipes;
-	uint64_t up, down; /* bytes handed on */
+	uint64_t up, down;      /* bytes handed on */
 	msec idle_ms, stall_ms; /* 0: no limit */
-	msec last; /* something moved */
+	msec last;              /* when something moved */
 	struct timer timer;
 	struct relay_way {
 		void *held; /* pipe or block with bytes not yet taken; NULL when none */
 		uint32_t pending; /* bytes in it */
-		uint8_t state; /* open, end seen, end passed on */
-		bool is_bulk; /* the last read filled the buffer: splice next */
-	} way[2]; /* 0 up, 1 down */
-	void (*done)(void *arg, enum relay_end how); /* once; the relay is over, streams are still the owner's */
+		uint8_t state;    /* open, end seen, over */
+		bool is_bulk;     /* reads come large: splice */
+		bool is_block;    /* what `held` is */
+		msec since; /* when the taker last took something, while bytes wait */
+	} way[2];
+	uint8_t how;     /* enum relay_end: the first thing that went wrong */
+	bool is_copied;  /* never splice: a stream is not plain, or the kernel cannot */
+	bool is_settled; /* looked at since it last moved */
+	void (*done)(void *arg,
+	    enum relay_end
+		how); /* once; the relay is over, streams are still the owner's */
 	void *arg;
 };
 
 /*
  * Takes over both streams' events.  `first` bytes read from the client already
  * (up) and from the origin already (down) are sent on first; they are borrowed
- * for the call and counted.  done() is never called inside start.
+ * for the call and counted.  done() is never called inside start; when it says
+ * that a side is gone the other is to be reset, not closed: it must not read a
+ * clean end.
  */
 void relay_start(struct relay *r, struct loop *l, struct pipes *p, struct stream *client,
-    struct stream *origin, struct str first_up, struct str first_down, msec idle_ms, msec stall_ms,
-    void (*done)(void *arg, enum relay_end how), void *arg);
+    struct stream *origin, struct str first_up, struct str first_down, msec idle_ms,
+    msec stall_ms, void (*done)(void *arg, enum relay_end how), void *arg);
 void relay_cancel(struct relay *r); /* gives back what it holds; streams stay open */
 
 #endif

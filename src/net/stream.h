@@ -15,9 +15,9 @@
 #include "base/loop.h"
 
 enum {
-	STREAM_READ = 1, /* bytes or end may be there */
+	STREAM_READ = 1,  /* bytes or end may be there */
 	STREAM_WRITE = 2, /* room may be there */
-	STREAM_HUP = 4, /* the peer has sent its end, or all is lost */
+	STREAM_HUP = 4,   /* the peer has sent its end, or all is lost */
 };
 
 struct stream;
@@ -32,7 +32,7 @@ struct stream_ops {
 
 struct stream {
 	struct event ev;
-	int fd; /* -1: closed */
+	int fd;        /* -1: closed */
 	uint8_t ready; /* STREAM_* seen and not used up */
 	bool is_short; /* the last read got less than it asked: drained, unless HUP */
 	const struct stream_ops *ops;
@@ -41,17 +41,20 @@ struct stream {
 };
 
 /* Takes the fd.  No event is delivered before the loop runs again. */
-void stream_open(struct stream *s, struct loop *l, int fd, void (*notify)(void *arg, unsigned what), void *arg);
+void stream_open(struct stream *s, struct loop *l, int fd,
+    void (*notify)(void *arg, unsigned what), void *arg);
 /* Another owner; what is `ready` stays so and is not told again. */
 void stream_attach(struct stream *s, void (*notify)(void *arg, unsigned what), void *arg);
 /* > 0: bytes; 0: end; -EAGAIN (and STREAM_READ is cleared); another -errno: broken. */
 ssize_t stream_read(struct stream *s, void *p, size_t n);
 /* > 0: bytes taken; -EAGAIN (and STREAM_WRITE is cleared); another -errno: broken. */
 ssize_t stream_write(struct stream *s, const struct iovec *v, int n);
-/* notify() comes once more from the loop with what is `ready`, though nothing new happened. */
+/* notify() comes once more from the loop with what is `ready`, though nothing new
+ * happened. */
 void stream_kick(struct stream *s);
 void stream_shut(struct stream *s);
 void stream_close(struct stream *s); /* fine when closed */
-void stream_reset(struct stream *s); /* close with RST: the peer must not read a clean end */
+void stream_reset(
+    struct stream *s); /* close with RST: the peer must not read a clean end */
 
 #endif

@@ -1,0 +1,157 @@
+/*
+ * stream.c - a plain socket as a stream
+ */
+#include "net/stream.h"
+
+#include <assert.h>
+#include <errno.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+static void
+on_event(evutil_socket_t fd, short what, void *arg)
+{
+	struct stream *s = arg;
+	unsigned seen = 0;
+
+	(void)fd;
+	if (what & EV_READ)
+		seen |= STREAM_READ;
+	if (what & EV_WRITE)
+		seen |= STREAM_WRITE;
+	if (what & EV_CLOSED)
+		seen |= STREAM_READ | STREAM_HUP; /* the end is there to be read */
+	if (what & EV_TIMEOUT)                    /* kicked */
+		seen |= s->ready;
+	s->ready |= (uint8_t)seen;
+	if (s->notify != NULL)
+		s->notify(s->arg, seen);
+}
+
+/*
+ * A read that got less than it asked has drained the socket, so the recv that
+ * would only say EAGAIN is saved: what comes later is a new edge.  Not after
+ * HUP: the end came with an edge that has been told.
+ */
+static ssize_t
+plain_read(struct stream *s, void *p, size_t n)
+{
+	ssize_t got = recv(s->fd, p, n, 0);
+
+	if (got < 0) {
+		s->is_short = true;
+		s->ready &= (uint8_t)~STREAM_READ;
+		return -errno;
+	}
+	s->is_short = (size_t)got < n;
+	if (s->is_short && (s->ready & STREAM_HUP) == 0)
+		s->ready &= (uint8_t)~STREAM_READ;
+	return got;
+}
+
+static ssize_t
+plain_write(struct stream *s, const struct iovec *v, int n)
+{
+	struct msghdr message = { .msg_iov = (struct iovec *)(uintptr_t)v,
+		.msg_iovlen = (size_t)n };
+	ssize_t sent = n == 1 ? send(s->fd, v->iov_base, v->iov_len, MSG_NOSIGNAL)
+			      : sendmsg(s->fd, &message, MSG_NOSIGNAL);
+
+	if (sent >= 0)
+		return sent;
+	s->ready &= (uint8_t)~STREAM_WRITE;
+	return -errno;
+}
+
+static void
+plain_shut(struct stream *s)
+{
+	shutdown(s->fd, SHUT_WR);
+}
+
+static void
+plain_close(struct stream *s)
+{
+	close(s->fd);
+}
+
+static const struct stream_ops plain = {
+	.read = plain_read,
+	.write = plain_write,
+	.shut = plain_shut,
+	.close = plain_close,
+	.is_plain = true,
+};
+
+void
+stream_open(struct stream *s, struct loop *l, int fd,
+    void (*notify)(void *arg, unsigned what), void *arg)
+{
+	*s = (struct stream){ .fd = fd, .ops = &plain, .notify = notify, .arg = arg };
+	event_assign(&s->ev, loop_base(l), fd,
+	    EV_READ | EV_WRITE | EV_CLOSED | EV_ET | EV_PERSIST, on_event, s);
+	if (event_add(&s->ev, NULL) == 0)
+		return;
+	/* a socket that cannot be watched (fs.epoll.max_user_watches) is one that ended
+	 */
+	shutdown(fd, SHUT_RDWR);
+	event_active(&s->ev, EV_READ | EV_CLOSED, 0);
+}
+
+void
+stream_attach(struct stream *s, void (*notify)(void *arg, unsigned what), void *arg)
+{
+	s->notify = notify;
+	s->arg = arg;
+}
+
+ssize_t
+stream_read(struct stream *s, void *p, size_t n)
+{
+	assert(s->fd >= 0 && n > 0);
+	return s->ops->read(s, p, n);
+}
+
+ssize_t
+stream_write(struct stream *s, const struct iovec *v, int n)
+{
+	assert(s->fd >= 0);
+	return s->ops->write(s, v, n);
+}
+
+/* A time-out of zero: the others who are ready have their turn before. */
+void
+stream_kick(struct stream *s)
+{
+	if (event_add(&s->ev, &(struct timeval){ 0, 0 }) != 0)
+		event_active(&s->ev, EV_TIMEOUT, 0);
+}
+
+void
+stream_shut(struct stream *s)
+{
+	s->ops->shut(s);
+}
+
+void
+stream_close(struct stream *s)
+{
+	if (s->fd < 0)
+		return;
+	event_del(&s->ev); /* a callback that is due in this turn is called off, too */
+	s->ops->close(s);
+	s->fd = -1;
+	s->ready = 0;
+	s->notify = NULL;
+}
+
+void
+stream_reset(struct stream *s)
+{
+	struct linger now = { .l_onoff = 1, .l_linger = 0 };
+
+	if (s->fd < 0)
+		return;
+	setsockopt(s->fd, SOL_SOCKET, SO_LINGER, &now, sizeof(now));
+	stream_close(s);
+}
