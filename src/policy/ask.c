@@ -3,6 +3,8 @@
  */
 #include "policy/ask.h"
 
+#include "wire/ws.h"
+
 static enum reason
 host_reason(enum host_error err, const char **why)
 {

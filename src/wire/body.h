@@ -9,7 +9,7 @@
 #ifndef WEIR_WIRE_BODY_H
 #define WEIR_WIRE_BODY_H
 
-#include "wire/http.h"
+#include "wire/head.h"
 
 enum body_result {
 	BODY_MORE, /* all input used, the body goes on */
@@ -23,11 +23,16 @@ struct body_reader {
 	uint64_t left; /* of the message or of the chunk */
 	uint64_t at; /* bytes of wire form read so far */
 	uint32_t ext, trailer; /* bytes of extensions and trailers so far */
-	uint16_t line; /* bytes in the current line */
+	uint16_t line; /* bytes of extensions in the current line */
 	uint8_t state, digits;
 };
 
 void body_reader_init(struct body_reader *r, const struct http_head *head);
+/*
+ * `in` is what came since the last call's *used.  DATA: *data lies inside the
+ * used part and is never empty.  After DATA the body may be over without another
+ * byte: ask body_is_done(), or call again (an empty `in` is fine).
+ */
 enum body_result body_read(struct body_reader *r, struct str in, size_t *used, struct str *data) MUST_CHECK;
 bool body_is_done(const struct body_reader *r); /* also true at once for HTTP_NO_BODY and length 0 */
 /* The connection ended: true when that is where the body may end. */

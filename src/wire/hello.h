@@ -29,6 +29,7 @@ struct hello {
 struct hello_reader {
 	unsigned char *message; /* HELLO_MAX bytes lent by the caller until done */
 	size_t have;
+	size_t total; /* of the message with its header; 0 until that is there */
 	size_t record_left;
 	unsigned records;
 	uint8_t header[5], nheader;
@@ -36,15 +37,17 @@ struct hello_reader {
 
 void hello_reader_init(struct hello_reader *r, unsigned char *message);
 /*
- * DONE: *out is filled and *used bytes made up the hello's records; bytes after
- * it in the same record are BAD (a second handshake message).
+ * `in` is what came since the last call; *used is how much of it belonged to the
+ * hello (all of it when MORE).  DONE: *out is filled, and what follows starts a
+ * new record; bytes after the hello in its own record are BAD (a second
+ * handshake message).  BAD: *out says why.
  */
 enum hello_result hello_read(struct hello_reader *r, struct str in, size_t *used, struct hello *out) MUST_CHECK;
 
 /*
- * The server's first record: is it a HelloRetryRequest (RFC 8446 4.1.3)?
- * MORE until the record's first 44 bytes are there; anything that is no
- * ServerHello is NO.
+ * The server's first bytes: are they a HelloRetryRequest (RFC 8446 4.1.3)?
+ * MORE while they may still become one (43 bytes in one record, more when it is
+ * cut into several); anything that is no ServerHello is NO.
  */
 enum retry_result { RETRY_MORE, RETRY_NO, RETRY_YES };
 enum retry_result hello_is_retry(struct str in) MUST_CHECK;

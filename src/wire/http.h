@@ -3,9 +3,8 @@
  *
  * Push: give http_read() all bytes of the head so far; it looks only at the new
  * ones, says MORE, DONE or BAD, and finds a bare LF or a control byte the moment
- * it arrives.  A head that is DONE is unambiguous: framing is worked out here
- * once (RFC 9112 6), and nothing else in weir looks at Content-Length or
- * Transfer-Encoding again.  No byte is guessed, repaired or folded.
+ * it arrives.  A head that is DONE is unambiguous: what its fields say
+ * (head.h) was judged too.  No byte is guessed, repaired or folded.
  *
  * Slices point into the caller's buffer; the field array lives in the arena.
  * Pure; any thread.  RFC 9110, RFC 9112; rules H, F, W of the protocol notes.
@@ -14,67 +13,12 @@
 #define WEIR_WIRE_HTTP_H
 
 #include "base/arena.h"
+#include "wire/head.h"
 
-enum http_kind { HTTP_REQUEST, HTTP_RESPONSE };
 enum http_result { HTTP_MORE, HTTP_DONE, HTTP_BAD };
-
-/* Why a head is refused; http_error_text() says it in words with what to do. */
-enum http_error {
-	HTTP_OK,
-	HTTP_START_LINE, /* request or status line is not what RFC 9112 says */
-	HTTP_VERSION, /* a well-formed version that is not 1.0 or 1.1 (505), the h2 preface too */
-	HTTP_LINE_END, /* bare CR or LF, a second empty line before the start line */
-	HTTP_CONTROL, /* NUL or another control byte */
-	HTTP_FIELD, /* no colon, empty or bad name, space before the colon */
-	HTTP_FOLD, /* obs-fold, or a field that begins with white space */
-	HTTP_HOST_MISSING,
-	HTTP_HOST_TWICE,
-	HTTP_LENGTH_BAD, /* not 1-19 plain digits */
-	HTTP_LENGTH_CONFLICT, /* twice */
-	HTTP_LENGTH_AND_CODING, /* Content-Length and Transfer-Encoding (RFC 9112 6.1) */
-	HTTP_CODING_BAD, /* Transfer-Encoding twice, empty, in HTTP/1.0, not ending in chunked */
-	HTTP_CODING_UNSUPPORTED, /* another coding before chunked (501) */
-	HTTP_EXPECTATION, /* Expect that is not 100-continue (417) */
-	HTTP_ALIAS, /* Content_Length, Transfer_Encoding: a gateway may read them as the real ones */
-	HTTP_NOMINATION, /* Connection names Host, Content-Length, Transfer-Encoding or Via */
-	HTTP_METHOD, /* longer than 32 bytes or no token */
-	HTTP_TARGET_TOO_LONG, /* 414 */
-	HTTP_HEAD_TOO_LARGE, /* 431: head, one field, or too many fields */
-	HTTP_CONNECT_BODY, /* CONNECT with a body */
-	HTTP_ERROR_N
-};
 
 struct http_limits {
 	size_t target, head, fields, field; /* bytes, bytes, count, bytes */
-};
-
-struct http_field {
-	struct str name, value; /* value without surrounding white space */
-};
-
-enum http_framing {
-	HTTP_NO_BODY,
-	HTTP_LENGTH, /* `length` bytes, may be 0 */
-	HTTP_CHUNKED,
-	HTTP_UNTIL_CLOSE, /* responses only */
-};
-
-struct http_head {
-	enum http_kind kind;
-	int minor; /* HTTP/1.minor */
-	struct str method, target; /* requests, raw */
-	int status; /* responses */
-	struct str phrase;
-	struct http_field *field;
-	size_t nfield;
-
-	enum http_framing framing;
-	uint64_t length;
-	bool is_kept; /* the connection may carry another message after this one */
-	bool expects_continue;
-	struct str host; /* the Host field's value; p is NULL when absent */
-	/* Upgrade: websocket asked for or answered, and Connection names upgrade */
-	bool is_upgrade;
 };
 
 struct http_reader {
@@ -96,29 +40,5 @@ void http_reader_init(struct http_reader *r, enum http_kind kind, const struct h
 enum http_result http_read(struct http_reader *r, struct str in, struct arena *a,
     struct http_head *out, size_t *used) MUST_CHECK;
 const char *http_error_text(enum http_error e);
-
-/* RFC 9112 6.3: what the request and status leave of a response's body.  Call once after DONE. */
-void http_response_for(struct http_head *response, struct str request_method);
-
-/* The first field of that name (case-insensitive) or NULL. */
-const struct http_field *http_field(const struct http_head *h, struct str name);
-size_t http_field_count(const struct http_head *h, struct str name);
-/* True when a comma-separated field has this token (case-insensitive), over all fields of that name. */
-bool http_has_token(const struct http_head *h, struct str name, struct str token);
-
-/*
- * Fields that must not pass: hop-by-hop ones, those Connection names, and
- * X-Weir-* (RFC 9110 7.6.1).  Fills `drop[i]` for each field; `drop` has nfield
- * places.  Names are collected first, then judged (CVE-2023-49606).
- */
-void http_hop_fields(const struct http_head *h, bool *drop);
-
-bool http_is_token(struct str s); /* RFC 9110 5.6.2 */
-bool http_is_value(struct str s); /* HTAB, SP, VCHAR, obs-text only */
-
-/* websocket (RFC 6455): 28 base64 characters for the client's key; false when the key is not 16 bytes in base64 */
-bool ws_accept(char out[static 29], struct str key);
-/* A request that may be upgraded: GET, 1.1, no body, one valid key, version 13. */
-bool ws_is_request(const struct http_head *h);
 
 #endif

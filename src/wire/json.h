@@ -44,12 +44,13 @@ struct json_in {
 	uint8_t state;
 	uint64_t in_object; /* a bit for each level */
 	struct str text; /* of KEY, STRING (unescaped) or NUMBER (as written) */
-	const char *error;
+	const char *error; /* static; when BAD */
 };
 
 void json_in_init(struct json_in *j, struct str in, struct arena *a);
 enum json_token json_next(struct json_in *j) MUST_CHECK;
-bool json_skip(struct json_in *j) MUST_CHECK; /* the value that comes next, whole; false on BAD */
+/* The value that comes next, whole; false on BAD, and when no value comes next (a key, an end). */
+bool json_skip(struct json_in *j) MUST_CHECK;
 
 /* A tree for small texts (batch lines, cases): duplicate keys are an error. */
 struct json_value {
@@ -60,7 +61,5 @@ struct json_value {
 };
 struct json_value *json_parse(struct str in, struct arena *a, const char **error); /* NULL: *error (static) */
 const struct json_value *json_get(const struct json_value *object, const char *key); /* NULL: not there */
-
-bool utf8_is_valid(struct str s);
 
 #endif
