@@ -17,7 +17,8 @@ struct resolver;
 struct lookup;
 
 struct resolver_options {
-	const char *const *server; /* "1.2.3.4" or "1.2.3.4:5353", "[::1]:53"; none: /etc/resolv.conf's */
+	const char *const *server; /* "1.2.3.4" or "1.2.3.4:5353", "[::1]:53"; none:
+				      /etc/resolv.conf's */
 	size_t nserver;
 	const struct static_host *host; /* dns.hosts */
 	size_t nhost;
@@ -31,25 +32,34 @@ struct static_host {
 };
 
 struct found {
-	int err; /* 0, ERR_NXDOMAIN, ERR_NODATA, ERR_SERVFAIL, ERR_DNS_TIMEOUT */
-	struct addr addr[DNS_ADDRS_MAX]; /* v6 and v4 interleaved, v6 first (RFC 8305 4) */
+	/* 0, ERR_NXDOMAIN, ERR_NODATA, ERR_SERVFAIL, ERR_DNS_TIMEOUT; ERR_FULL: too many
+	 * under way */
+	int err;
+	struct addr
+	    addr[DNS_ADDRS_MAX]; /* v6 and v4 interleaved, v6 first (RFC 8305 4) */
 	size_t count;
-	struct host canonical; /* end of the CNAME chain, equal to the name when there is none */
+	struct host
+	    canonical; /* end of the CNAME chain, equal to the name when there is none */
 	unsigned chain;
 };
 
-typedef void resolver_done(void *arg, const struct found *found); /* borrowed for the call */
+typedef void resolver_done(
+    void *arg, const struct found *found); /* borrowed for the call */
 
 /* Options are copied.  NULL: *why is a static sentence. */
-struct resolver *resolver_new(struct loop *l, const struct resolver_options *o, const char **why) MUST_CHECK;
+struct resolver *resolver_new(
+    struct loop *l, const struct resolver_options *o, const char **why) MUST_CHECK;
 void resolver_free(struct resolver *r); /* cancels everything */
 /* Never NULL: a cache hit is delivered from the loop too. */
-struct lookup *resolver_start(struct resolver *r, const struct host *name, resolver_done *done, void *arg);
+struct lookup *resolver_start(
+    struct resolver *r, const struct host *name, resolver_done *done, void *arg);
 void lookup_cancel(struct lookup *l);
-/* The same answer at once when it is cached (or dns.hosts); saves a turn on the hot path. */
+/* The same answer at once when it is cached (or dns.hosts); saves a turn on the hot path.
+ */
 bool resolver_cached(struct resolver *r, const struct host *name, struct found *out);
 /* A reload: other servers and hosts; the cache is emptied, lookups under way finish. */
-bool resolver_reconfigure(struct resolver *r, const struct resolver_options *o, const char **why) MUST_CHECK;
+bool resolver_reconfigure(
+    struct resolver *r, const struct resolver_options *o, const char **why) MUST_CHECK;
 /* The servers in use, as endpoints, for the guard's own-dependencies list. */
 size_t resolver_servers(const struct resolver *r, struct endpoint *out, size_t max);
 
