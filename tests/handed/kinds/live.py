@@ -1,0 +1,99 @@
+"""What the kinds that run weir for real share: one stage for each worker, groups by policy."""
+import json
+
+import policy
+from rig import dns, origin, weir
+
+# Where an origin waits on loopback, so that a wrong dial is seen and not only refused.
+PORTS = [22, 80, 443, 8080, 8443]
+CHUNK = 30  # cases in one group: small enough to spread over the workers
+QUICK = {"head_timeout": "1s", "hello_timeout": "1s", "idle_keepalive": "1s", "idle": "1s",
+         "response_timeout": "1s"}
+
+
+class Wrong(Exception):
+    """What a case found; its text is the failure's line."""
+
+
+def need(condition, text, *values):
+    if not condition:
+        raise Wrong(text % values if values else text)
+
+
+def stage(net):
+    """The worker's origin and DNS server, made at first use."""
+    if not hasattr(net, "upstream"):
+        net.upstream = origin.Upstream()
+        for port in PORTS:
+            net.upstream.listen(port)
+            net.upstream.listen(port, "::", net.outside)
+        net.dns = dns.Dns()
+        net.dns.set({}, {"A": ["127.0.0.1"], "ttl": 0})
+    return net
+
+
+def by_policy(cases, known, is_quick):
+    """Groups of cases with one policy and one set of limits: one weir for each."""
+    shared = {}
+    for case in cases:
+        neutral = case.get("policy") or DEFAULT_POLICY
+        own, settings = policy.translate(neutral, policy.by_port, policy.LOOPBACK)
+        limits = dict(weir.FREE_OF_LIMITS, **(QUICK if is_quick(case) else {}))
+        if "limits.refusals" in known:
+            limits["refusals"] = 0
+        settings["limits"] = limits
+        shared.setdefault(json.dumps([own, settings], sort_keys=True), []).append(case)
+    groups = []
+    for key, some in shared.items():
+        own, settings = json.loads(key)
+        for i in range(0, len(some), CHUNK):
+            groups.append({"cases": some[i:i + CHUNK], "policy": own, "settings": settings})
+    return sorted(groups, key=lambda g: "idle" in g["settings"]["limits"], reverse=True)
+
+
+DEFAULT_POLICY = {"hosts": [{"host": "allowed.test", "ports": [80, 443]},
+                            {"host": "*.wild.test", "ports": [80, 443]},
+                            {"host": "other.test", "ports": [80, 443]}]}
+
+
+def start(net, group):
+    config = dict(group["settings"])
+    config["dns"] = dict(config.get("dns", {}), servers=[net.dns.server])
+    return weir.Weir([group["policy"]], config, listen="127.0.0.1:3128")
+
+
+def policy_later(case):
+    try:
+        policy.translate(case.get("policy") or DEFAULT_POLICY, policy.by_port)
+    except policy.NotYet as why:
+        return str(why)
+    return None
+
+
+def run_each(net, group, check):
+    """check(stage, weir, case) raises Wrong; every case sees an origin without a past."""
+    net, outcomes = stage(net), []
+    try:
+        proxy = start(net, group)
+    except weir.NotStarted as why:
+        return [(case["id"], "failed", str(why)) for case in group["cases"]]
+    with proxy:
+        for case in group["cases"]:
+            net.upstream.serve, net.upstream.reply = origin.http_serve, lambda request: origin.OK
+            try:
+                check(net, proxy, case)
+                need(not net.upstream.faults, "%s", "; ".join(net.upstream.faults))
+                need(proxy.process.poll() is None, "weir ended")
+                outcomes.append((case["id"], "passed", ""))
+            except (Wrong, AssertionError, TimeoutError) as why:
+                outcomes.append((case["id"], "failed", str(why)))
+            if proxy.process.poll() is not None:
+                proxy.start()  # one crash is one failure, not a group of them
+            net.upstream.reset()
+    return outcomes
+
+
+def records_of(proxy, before, least):
+    """The final records of this case's exchanges, once there are as many as answers."""
+    proxy.finals(before + least)
+    return [r for r in proxy.finals()[before:] if not r.get("parent")]

@@ -1,0 +1,92 @@
+"""Network namespaces, so that a test may bind any port and own any address.
+
+enter() moves the calling thread into a fresh namespace, with a second one
+behind a veth pair where the public addresses of the tests live: weir never
+dials an address of its own interfaces, so origins must stand elsewhere.
+Nothing is left behind: a namespace ends with its last process and socket.
+"""
+import contextlib
+import ctypes
+import os
+import subprocess
+import sys
+
+CLONE_NEWNET = 0x40000000
+
+PUB1 = "93.184.215.14"
+PUB2 = "93.184.216.34"
+PUB6 = "2606:2800:21f:cb07:6820:80da:af6b:8b2c"
+OWN = "93.184.217.1"  # looks public, and is on weir's own interface
+
+# What the namespace outside answers for, without an address for each.
+OUTSIDE = ["93.184.215.0/24", "93.184.216.0/24", "10.20.30.0/24", "2606:2800:21f::/48"]
+
+_libc = ctypes.CDLL(None, use_errno=True)
+
+
+def _check(result, what):
+    if result != 0:
+        err = ctypes.get_errno()
+        raise OSError(err, "%s: %s" % (what, os.strerror(err)))
+
+
+def _ip(*args):
+    subprocess.run(["ip", *args], check=True)
+
+
+def as_root():
+    """Run this program again as root of a user namespace when it has no rights of its own."""
+    if os.geteuid() != 0:
+        os.execvp("unshare", ["unshare", "-Ur", "--", sys.executable, *sys.argv])
+
+
+@contextlib.contextmanager
+def inside(fd):
+    """The calling thread (and the sockets and children it makes) stand in `fd`'s namespace."""
+    home = os.open("/proc/thread-self/ns/net", os.O_RDONLY)
+    _check(_libc.setns(fd, CLONE_NEWNET), "setns")
+    try:
+        yield
+    finally:
+        _check(_libc.setns(home, CLONE_NEWNET), "setns")
+        os.close(home)
+
+
+def _fresh():
+    _check(_libc.unshare(CLONE_NEWNET), "unshare")
+    _ip("link", "set", "lo", "up")
+    return os.open("/proc/thread-self/ns/net", os.O_RDONLY)
+
+
+class Net:
+    """home: where weir and its clients are; outside: where the public addresses are."""
+
+    def __init__(self):
+        before = os.open("/proc/thread-self/ns/net", os.O_RDONLY)
+        self.outside = _fresh()
+        _check(_libc.setns(before, CLONE_NEWNET), "setns")
+        os.close(before)
+        self.home = _fresh()
+        self._join()
+
+    def _join(self):
+        out = "/proc/%d/fd/%d" % (os.getpid(), self.outside)
+        _ip("link", "add", "w0", "type", "veth", "peer", "name", "w1")
+        _ip("link", "set", "w1", "netns", out)
+        _ip("addr", "add", "192.0.2.1/30", "dev", "w0")
+        _ip("addr", "add", "fd00:77::1/64", "dev", "w0", "nodad")
+        _ip("addr", "add", OWN + "/32", "dev", "w0")
+        _ip("link", "set", "w0", "up")
+        with inside(self.outside):
+            _ip("addr", "add", "192.0.2.2/30", "dev", "w1")
+            _ip("addr", "add", "fd00:77::2/64", "dev", "w1", "nodad")
+            _ip("link", "set", "w1", "up")
+            for prefix in OUTSIDE:
+                _ip("route", "add", "local", prefix, "dev", "lo")
+            _ip("route", "add", OWN + "/32", "via", "192.0.2.1")
+        _ip("route", "add", "default", "via", "192.0.2.2")
+        _ip("-6", "route", "add", "default", "via", "fd00:77::2")
+
+
+def enter():
+    return Net()

@@ -1,0 +1,198 @@
+"""A running weir: its configuration, its log, its records."""
+import json
+import os
+import signal
+import socket
+import subprocess
+import tempfile
+import time
+
+WAIT = 10
+TICK = 0.002  # between two looks at a condition nobody signals
+
+FREE_OF_LIMITS = {"client_rate": 0, "client_connections": 0}
+
+
+def wait_for(condition, timeout=WAIT, what="condition"):
+    """The first true value of condition(); an AssertionError names what never came."""
+    deadline = time.monotonic() + timeout
+    while True:
+        value = condition()
+        if value:
+            return value
+        if time.monotonic() > deadline:
+            raise AssertionError("%s did not come within %g s" % (what, timeout))
+        time.sleep(TICK)
+
+
+def binary():
+    path = os.environ.get("WEIR")
+    if not path:
+        raise SystemExit("set WEIR to the absolute path of the weir binary")
+    return os.path.abspath(path)
+
+
+def settings_known():
+    """The keys this build reads, of `weir check --defaults`: what a test may ask of it."""
+    text = subprocess.run([binary(), "check", "--defaults"], capture_output=True, text=True).stdout
+    return text
+
+
+class NotStarted(AssertionError):
+    pass
+
+
+class Weir:
+    """weir run -c on a configuration made here; use as a context manager or call stop()."""
+
+    def __init__(self, policies, config=None, listen=None, directory=None, arguments=(),
+                 environment=None, preexec=None, start=True, stderr=None):
+        self.directory = directory or tempfile.mkdtemp(prefix="weir-test-")
+        self.config = {"production": False, "state_dir": self.path("state"),
+                       "audit": {"path": self.path("audit.jsonl")}, "limits": dict(FREE_OF_LIMITS)}
+        for key, value in (config or {}).items():
+            if isinstance(value, dict) and isinstance(self.config.get(key), dict):
+                self.config[key] = dict(self.config[key], **value)
+            else:
+                self.config[key] = value
+        if "listen" not in self.config:
+            self.config["listen"] = {"proxy": [listen or "127.0.0.1:%d" % free_port()]}
+        self.address = self.config["listen"]["proxy"][0]
+        self.log_path = self.path("log")
+        self.arguments, self.environment, self.preexec = list(arguments), environment, preexec
+        self.process, self._seen, self._records = None, 0, []
+        os.makedirs(self.path("state"), exist_ok=True)
+        self.write_policies(policies)
+        self.write_config()
+        if start:
+            self.start()
+
+    def path(self, name):
+        return os.path.join(self.directory, name)
+
+    def write_policies(self, policies):
+        """Each a dict, or text; outermost first."""
+        paths = []
+        for i, policy in enumerate(policies):
+            paths.append(self.path("policy%d.yaml" % i))
+            with open(paths[-1], "w", encoding="utf-8") as f:
+                f.write(policy if isinstance(policy, str) else json.dumps(policy, indent=1))
+        self.config["policies"] = paths
+
+    def write_config(self):
+        with open(self.path("weir.yaml"), "w", encoding="utf-8") as f:
+            json.dump(self.config, f, indent=1)
+
+    # -- life
+
+    def start(self, wait=True):
+        self._log = open(self.log_path, "ab")
+        self.process = subprocess.Popen(
+            [binary(), "run", "-c", self.path("weir.yaml"), *self.arguments],
+            stdin=subprocess.DEVNULL, stdout=subprocess.PIPE if self.config["audit"]["path"] == "-"
+            else self._log, stderr=self._log, env=dict(os.environ, **(self.environment or {})),
+            preexec_fn=self.preexec)
+        if wait:
+            wait_for(self._is_ready, 60 if os.environ.get("WEIR_SLOW") else WAIT, "weir's listener")
+        return self
+
+    def _is_ready(self):
+        if self.process.poll() is not None:
+            raise NotStarted("weir ended with %d: %s" % (self.process.returncode, self.log()))
+        try:
+            self.connect(1).close()
+            return True
+        except OSError:
+            return False
+
+    def connect(self, timeout=WAIT):
+        if self.address.startswith("unix:"):
+            sock = socket.socket(socket.AF_UNIX)
+            sock.settimeout(timeout)
+            sock.connect(self.address[5:])
+            return sock
+        host, _, port = self.address.rpartition(":")
+        sock = socket.create_connection((host.strip("[]"), int(port)), timeout)
+        sock.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
+        return sock
+
+    def signal(self, number):
+        self.process.send_signal(number)
+
+    def reload(self, policies=None):
+        if policies is not None:
+            self.write_policies(policies)
+        self.write_config()
+        self.signal(signal.SIGHUP)
+
+    def stop(self, timeout=WAIT):
+        """SIGTERM twice: an end without waiting for what is open.  The exit status."""
+        if self.process is None:
+            return None
+        if self.process.poll() is None:
+            self.signal(signal.SIGTERM)
+            try:
+                self.process.wait(0.2)
+            except subprocess.TimeoutExpired:
+                self.signal(signal.SIGTERM)
+        try:
+            status = self.process.wait(timeout)
+        except subprocess.TimeoutExpired:
+            self.process.kill()
+            self.process.wait()
+            raise AssertionError("weir did not stop; its log: %s" % self.log()) from None
+        finally:
+            self._log.close()
+        return status
+
+    def __enter__(self):
+        return self
+
+    def __exit__(self, kind, value, trace):
+        self.stop()
+
+    # -- what it says
+
+    def log(self):
+        with open(self.log_path, encoding="utf-8", errors="backslashreplace") as f:
+            return f.read()
+
+    def audit(self, condition=None, timeout=WAIT, what="the audit records"):
+        """All records so far; with a condition (of that list), waits until it holds."""
+        if condition is not None:
+            wait_for(lambda: condition(self._read()), timeout, what)
+        return list(self._read())
+
+    def _read(self):
+        try:
+            with open(self.config["audit"]["path"], "rb") as f:
+                f.seek(self._seen)
+                data = f.read()
+        except FileNotFoundError:
+            return self._records
+        whole = data[:data.rfind(b"\n") + 1]
+        self._seen += len(whole)
+        self._records += [json.loads(line) for line in whole.splitlines()]
+        return self._records
+
+    def finals(self, n=None, timeout=WAIT):
+        """The final records of exchanges (no system records); waits until there are `n`."""
+        def pick(records):
+            return [r for r in records if r.get("phase", "final") == "final" and r["kind"] != "system"]
+        if n is not None:
+            wait_for(lambda: len(pick(self._read())) >= n, timeout, "%d final records" % n)
+        return pick(self._read())
+
+    def descriptors(self):
+        return len(os.listdir("/proc/%d/fd" % self.process.pid))
+
+    def rss_kib(self):
+        with open("/proc/%d/status" % self.process.pid) as f:
+            return next(int(line.split()[1]) for line in f if line.startswith("VmRSS"))
+
+
+def free_port(address="127.0.0.1"):
+    """Nobody's port now; in a namespace of our own nobody takes it before weir does."""
+    with socket.socket(socket.AF_INET6 if ":" in address else socket.AF_INET) as sock:
+        sock.bind((address, 0))
+        return sock.getsockname()[1]
