@@ -1,7 +1,7 @@
 /*
  * node.c - reading one value strictly, and saying what would be right
  */
-#include "conf/tree.h"
+#include "conf/node.h"
 
 #include <stdio.h>
 #include <string.h>

@@ -40,7 +40,7 @@ shown(struct str text)
 	struct buf b;
 	uint32_t c;
 
-	buf_init(&b, SIZE_MAX);
+	buf_init(&b, TEXT_ANY);
 	while (text.n > 0) {
 		struct str at = text;
 		bool is_valid = text_next(&text, &c);
@@ -73,7 +73,7 @@ finding_show_line(struct finding *f, struct str line)
 	struct buf b;
 	uint32_t c;
 
-	buf_init(&b, SIZE_MAX);
+	buf_init(&b, TEXT_ANY);
 	for (; line.n > 0 && at < from + SHOWN_MAX; at++) {
 		struct str here = line;
 		bool is_valid = text_next(&line, &c);
@@ -162,22 +162,11 @@ report_print_text(const struct report *r, struct buf *to)
 		buf_fmt(to, "and %zu more\n", r->errors + r->warnings - r->n);
 }
 
-/* Findings hold no control characters and no bad UTF-8 any more: see shown(). */
 static void
-json_string(struct buf *to, const char *key, const char *text)
+json_text(struct buf *to, const char *key, const char *text)
 {
 	buf_fmt(to, ",\"%s\":", key);
-	if (text == NULL) {
-		buf_text(to, "null");
-		return;
-	}
-	buf_char(to, '"');
-	for (; *text != '\0'; text++) {
-		if (*text == '"' || *text == '\\')
-			buf_char(to, '\\');
-		buf_char(to, *text);
-	}
-	buf_char(to, '"');
+	text_quote(to, text);
 }
 
 static void
@@ -198,13 +187,13 @@ report_print_json(const struct report *r, struct buf *to)
 		const struct finding *f = &r->finding[i];
 		buf_fmt(to, "%s{\"severity\":\"%s\"", i > 0 ? "," : "",
 		    severity_name(f->severity));
-		json_string(to, "file", f->file);
+		json_text(to, "file", f->file);
 		json_place(to, "line", f->mark.line);
 		json_place(to, "column", f->mark.column);
-		json_string(to, "code", f->code);
-		json_string(to, "message", f->text);
-		json_string(to, "hint", f->hint);
-		json_string(to, "source", f->source);
+		json_text(to, "code", f->code);
+		json_text(to, "message", f->text);
+		json_text(to, "hint", f->hint);
+		json_text(to, "source", f->source);
 		buf_char(to, '}');
 	}
 	buf_char(to, ']');

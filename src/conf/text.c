@@ -1,21 +1,11 @@
 /*
- * text.c - UTF-8, lines, and characters that try not to be seen
+ * text.c - lines, and characters that try not to be seen
  */
 #include "conf/text.h"
 
 #include <string.h>
 
-/* RFC 3629 4: by first byte, how many follow and what the second may be. */
-static const struct {
-	uint8_t first, last, more, second_min, second_max;
-} forms[] = {
-	{ 0x00, 0x7f, 0, 0, 0 }, { 0xc2, 0xdf, 1, 0x80, 0xbf },
-	{ 0xe0, 0xe0, 2, 0xa0, 0xbf }, /* no overlong form */
-	{ 0xe1, 0xec, 2, 0x80, 0xbf }, { 0xed, 0xed, 2, 0x80, 0x9f }, /* no surrogate */
-	{ 0xee, 0xef, 2, 0x80, 0xbf }, { 0xf0, 0xf0, 3, 0x90, 0xbf },
-	{ 0xf1, 0xf3, 3, 0x80, 0xbf },
-	{ 0xf4, 0xf4, 3, 0x80, 0x8f }, /* nothing beyond U+10FFFF */
-};
+#include "base/utf8.h"
 
 /* Sorted. */
 static const struct {
@@ -28,38 +18,13 @@ static const struct {
 	{ 0xe0000, 0xe0fff }, /* tags */
 };
 
-/* How many bytes the first character has, or 0 when it is none. */
-static size_t
-length_of(struct str s)
-{
-	const uint8_t *b = (const uint8_t *)s.p;
-
-	for (size_t i = 0; i < sizeof(forms) / sizeof(forms[0]); i++) {
-		if (b[0] < forms[i].first || b[0] > forms[i].last)
-			continue;
-		if (s.n <= forms[i].more)
-			return 0;
-		for (size_t k = 1; k <= forms[i].more; k++)
-			if ((b[k] & 0xc0) != 0x80)
-				return 0;
-		if (forms[i].more > 0 &&
-		    (b[1] < forms[i].second_min || b[1] > forms[i].second_max))
-			return 0;
-		return forms[i].more + 1u;
-	}
-	return 0;
-}
-
 bool
 text_next(struct str *rest, uint32_t *c)
 {
-	static const uint8_t first_bits[] = { 0, 0x7f, 0x1f, 0x0f, 0x07 };
-	const uint8_t *b = (const uint8_t *)rest->p;
-	size_t n = length_of(*rest);
+	size_t n = utf8_char(*rest, c);
 
-	*c = n == 0 ? b[0] : b[0] & first_bits[n];
-	for (size_t i = 1; i < n; i++)
-		*c = *c << 6 | (b[i] & 0x3f);
+	if (n == 0)
+		*c = (unsigned char)rest->p[0];
 	*rest = str_sub(*rest, n == 0 ? 1 : n, rest->n);
 	return n > 0;
 }
@@ -133,4 +98,20 @@ text_show(struct buf *to, struct str character, uint32_t c, bool is_valid)
 			  : "\\U%08x",
 	    (unsigned)c);
 	return to->n - before;
+}
+
+void
+text_quote(struct buf *to, const char *text)
+{
+	if (text == NULL) {
+		buf_text(to, "null");
+		return;
+	}
+	buf_char(to, '"');
+	for (; *text != '\0'; text++) {
+		if (*text == '"' || *text == '\\')
+			buf_char(to, '\\');
+		buf_char(to, *text);
+	}
+	buf_char(to, '"');
 }

@@ -11,6 +11,8 @@
 
 #include "base/str.h"
 
+#define TEXT_ANY ((size_t)1 << 40) /* for a buf of what was capped before */
+
 /*
  * Takes the first character off a text that is not empty.  False: the first
  * byte begins no UTF-8 character; that one byte is taken, and is in *c.
@@ -30,5 +32,11 @@ enum text_fault text_check(struct str text, size_t *line, size_t *column, uint32
 bool text_is_invisible(uint32_t c);
 /* Appends what is no plain text as \x1b or \u202e; returns how many cells that took. */
 size_t text_show(struct buf *to, struct str character, uint32_t c, bool is_valid);
+
+/*
+ * As a JSON string; NULL is null.  The text has been through text_show(), or is
+ * our own: it is UTF-8 and holds no control character.
+ */
+void text_quote(struct buf *to, const char *text);
 
 #endif

@@ -36,13 +36,54 @@ struct reading {
 	yaml_parser_t parser;
 	struct frame frame[TREE_DEPTH_MAX];
 	size_t depth;
+	struct node *dropped; /* values of refused keys: no reader sees them */
 	bool is_document_over;
+	struct {
+		size_t index, offset; /* the same place in characters and in bytes */
+	} cursor;
 };
+
+void
+tree_hide(struct tree *t, const struct node *n)
+{
+	for (uint32_t i = n->from; i < n->to; i++)
+		if ((unsigned char)t->bytes[i] >
+		    ' ') /* lines stay as long as they were */
+			t->bytes[i] = '*';
+}
 
 static struct mark
 mark_of(const struct reading *r, yaml_mark_t at)
 {
 	return (struct mark){ r->t->file, at.line + 1, at.column + 1 };
+}
+
+static bool
+is_inside_character(char byte)
+{
+	return ((unsigned char)byte & 0xc0) == 0x80;
+}
+
+/* libyaml counts characters; the cursor walks from the last place asked for, which is
+ * near. */
+static uint32_t
+offset_of(struct reading *r, yaml_mark_t at)
+{
+	const char *text = r->t->bytes; /* ends with a NUL */
+
+	while (r->cursor.index < at.index && r->cursor.offset < r->t->source.n) {
+		do
+			r->cursor.offset++;
+		while (is_inside_character(text[r->cursor.offset]));
+		r->cursor.index++;
+	}
+	while (r->cursor.index > at.index) {
+		do
+			r->cursor.offset--;
+		while (is_inside_character(text[r->cursor.offset]));
+		r->cursor.index--;
+	}
+	return (uint32_t)r->cursor.offset;
 }
 
 /*
@@ -111,14 +152,17 @@ value_new(struct reading *r, enum node_type type, const yaml_event_t *ev)
 		return NULL;
 	n->type = type;
 	n->mark = mark_of(r, ev->start_mark);
-	n->end_line = (uint32_t)ev->end_mark.line + 1;
-	n->end_column = (uint32_t)ev->end_mark.column + 1;
+	n->from = offset_of(r, ev->start_mark);
+	n->to = offset_of(r, ev->end_mark);
 	if (f == NULL) {
 		r->t->root = n;
 	} else if (!f->is_entry_dropped) {
 		*f->tail = n;
 		f->tail = &n->next;
 		f->node->n++;
+	} else {
+		n->next = r->dropped;
+		r->dropped = n;
 	}
 	if (f != NULL) {
 		f->entry = NULL;
@@ -274,8 +318,7 @@ on_end(struct reading *r, const yaml_event_t *ev)
 {
 	struct node *n = r->frame[r->depth - 1].node;
 
-	n->end_line = (uint32_t)ev->end_mark.line + 1;
-	n->end_column = (uint32_t)ev->end_mark.column + 1;
+	n->to = offset_of(r, ev->end_mark);
 	close_frame(r);
 	return true;
 }
@@ -401,6 +444,8 @@ read_document(struct tree *t, struct report *rep)
 	yaml_parser_delete(&r.parser);
 	while (r.depth > 0)
 		close_frame(&r);
+	for (const struct node *n = r.dropped; n != NULL; n = n->next)
+		tree_hide(t, n); /* nobody will ask whether they are secret */
 	return is_whole;
 }
 
@@ -469,17 +514,16 @@ tree_read_text(const char *name, struct str text, struct report *rep)
 static bool
 read_up_to(int fd, size_t max, struct buf *to)
 {
-	for (;;) {
-		char *room =
-		    buf_room(to, max + 1 - to->n < 65536 ? max + 1 - to->n : 65536);
-		ssize_t n =
-		    room == NULL || to->n > max ? 0 : read(fd, room, to->cap - to->n);
-		if (n < 0 && errno == EINTR)
-			continue;
-		if (n <= 0)
-			return n == 0;
-		buf_grew(to, (size_t)n);
+	while (to->n <= max) {
+		size_t left = max + 1 - to->n, want = left < 65536 ? left : 65536;
+		ssize_t n = read(fd, buf_room(to, want), want);
+		if (n == 0)
+			break;
+		if (n < 0 && errno != EINTR)
+			return false;
+		buf_grew(to, n > 0 ? (size_t)n : 0);
 	}
+	return true;
 }
 
 struct tree *
@@ -517,24 +561,4 @@ tree_free(struct tree *t)
 	arena_fini(&t->arena);
 	free(t->bytes);
 	free(t);
-}
-
-void
-tree_hide(struct tree *t, const struct node *n)
-{
-	struct str rest = t->source;
-	size_t line = 1, column = 1;
-	uint32_t c;
-
-	while (rest.n > 0 &&
-	       (line < n->end_line || (line == n->end_line && column < n->end_column))) {
-		char *at = t->bytes + (t->source.n - rest.n);
-		bool is_inside = line > n->mark.line ||
-				 (line == n->mark.line && column >= n->mark.column);
-		text_next(&rest, &c);
-		column = c == '\n' ? 1 : column + 1;
-		line += c == '\n';
-		if (is_inside && c > ' ')
-			memset(at, '*', (size_t)(rest.p - at));
-	}
 }

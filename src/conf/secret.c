@@ -1,0 +1,220 @@
+/*
+ * secret.c - reference -> bytes
+ */
+#include "conf/secret.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <openssl/crypto.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+/* One resolution under way: where to complain, and about which reference. */
+struct resolving {
+	const struct tree *t;
+	const struct node *n;
+	const char *directory;
+	struct report *rep;
+};
+
+static bool
+missing(const struct resolving *r, const char *why)
+{
+	node_error(r->t, r->n, r->rep, "secret_missing", NULL, "%.*s: %s",
+	    STR_ARG(r->n->text), why);
+	return false;
+}
+
+static void
+secret_set(struct secret *out, struct str bytes)
+{
+	out->bytes = mem_alloc(bytes.n + 1);
+	memcpy(out->bytes, bytes.p, bytes.n);
+	out->bytes[bytes.n] = '\0';
+	out->n = bytes.n;
+}
+
+/* Files end with a newline that nobody means. */
+static struct str
+without_newline(struct str s)
+{
+	if (str_ends(s, STR("\n")))
+		s.n -= str_ends(s, STR("\r\n")) ? 2 : 1;
+	return s;
+}
+
+static bool
+accept(const struct resolving *r, struct secret *out, struct str bytes)
+{
+	if (bytes.n == 0)
+		return missing(r, "it is empty");
+	if (bytes.n > SECRET_MAX) {
+		node_error(r->t, r->n, r->rep, "secret_too_large", NULL,
+		    "%.*s: it is larger than %d KiB", STR_ARG(r->n->text),
+		    SECRET_MAX >> 10);
+		return false;
+	}
+	secret_set(out, bytes);
+	return true;
+}
+
+static bool
+from_environment(const struct resolving *r, struct secret *out, struct str name)
+{
+	char *variable = str_dup(name);
+	const char *value = getenv(variable);
+
+	free(variable);
+	if (value == NULL)
+		return missing(r, "the environment variable is not set");
+	return accept(r, out, str_of(value));
+}
+
+static bool
+read_whole(int fd, char *to, size_t max, size_t *n)
+{
+	ssize_t got = 1;
+
+	for (*n = 0; *n < max && got != 0;) {
+		got = read(fd, to + *n, max - *n);
+		if (got < 0 && errno != EINTR)
+			return false;
+		*n += got > 0 ? (size_t)got : 0;
+	}
+	return true;
+}
+
+static bool
+from_descriptor(const struct resolving *r, struct secret *out, int fd)
+{
+	char bytes[SECRET_MAX +
+		   3]; /* and a line's end, and one to see that there is more */
+	struct stat st;
+	size_t n;
+	bool is_read = false;
+
+	if (fstat(fd, &st) != 0 || !S_ISREG(st.st_mode)) {
+		missing(r, "it is not a regular file");
+	} else if (!read_whole(fd, bytes, sizeof(bytes), &n)) {
+		missing(r, strerror(errno));
+	} else {
+		is_read = accept(r, out, without_newline((struct str){ bytes, n }));
+		if (st.st_mode & S_IROTH)
+			node_warn(r->t, r->n, r->rep, "secret_readable_by_all",
+			    "chmod o-r, so that only weir reads it",
+			    "%.*s: every user of this machine can read it",
+			    STR_ARG(r->n->text));
+	}
+	OPENSSL_cleanse(bytes, sizeof(bytes));
+	return is_read;
+}
+
+static bool
+from_path(
+    const struct resolving *r, struct secret *out, const char *directory, struct str path)
+{
+	struct buf full;
+
+	buf_init(&full, 4096);
+	if (!str_starts(path, STR("/")))
+		buf_fmt(&full, "%s/", directory);
+	buf_str(&full, path);
+	/* O_NONBLOCK: a FIFO must not hold up the start */
+	int fd = open(buf_cstr(&full), O_RDONLY | O_CLOEXEC | O_NOCTTY | O_NONBLOCK);
+	buf_fini(&full);
+	if (fd < 0)
+		return missing(r, strerror(errno));
+	bool is_read = from_descriptor(r, out, fd);
+	close(fd);
+	return is_read;
+}
+
+static bool
+from_file(const struct resolving *r, struct secret *out, struct str path)
+{
+	return from_path(r, out, r->directory, path);
+}
+
+static bool
+from_credentials(const struct resolving *r, struct secret *out, struct str name)
+{
+	const char *directory = getenv("CREDENTIALS_DIRECTORY");
+
+	if (directory == NULL)
+		return missing(
+		    r, "CREDENTIALS_DIRECTORY is not set: no systemd credentials here");
+	return from_path(r, out, directory, name);
+}
+
+static bool
+is_variable(struct str s)
+{
+	for (size_t i = 0; i < s.n; i++)
+		if (!ascii_is_alnum(s.p[i]) && s.p[i] != '_')
+			return false;
+	return s.n > 0 && !ascii_is_digit(s.p[0]);
+}
+
+static bool
+is_path(struct str s)
+{
+	return s.n > 0;
+}
+
+static bool
+is_file_name(struct str s)
+{
+	size_t at;
+
+	return s.n > 0 && !str_find(s, '/', &at) && s.p[0] != '.';
+}
+
+static const struct {
+	const char *scheme;
+	bool (*is_fit)(struct str rest);
+	bool (*resolve)(const struct resolving *r, struct secret *out, struct str rest);
+} kinds[] = {
+	{ "env:", is_variable, from_environment },
+	{ "file:", is_path, from_file },
+	{ "cred:", is_file_name, from_credentials },
+};
+
+bool
+secret_read(struct secret *out, const struct tree *t, const struct node *n,
+    const char *directory, struct report *rep)
+{
+	const struct resolving r = { t, n, directory, rep };
+	struct str text;
+
+	if (!node_str(t, n, rep, &text))
+		return false;
+	for (size_t i = 0; i < sizeof(kinds) / sizeof(kinds[0]); i++) {
+		struct str scheme = str_of(kinds[i].scheme);
+		struct str rest = str_sub(text, scheme.n, text.n);
+		if (str_starts(text, scheme) && kinds[i].is_fit(rest))
+			return kinds[i].resolve(&r, out, rest);
+	}
+	node_error(t, n, rep, "secret_literal",
+	    "write env:NAME, file:PATH or cred:NAME, and keep the secret there",
+	    "a secret never stands in this file, only where it is found");
+	return false;
+}
+
+void
+secret_wipe(struct secret *s)
+{
+	if (s->bytes != NULL)
+		OPENSSL_cleanse(s->bytes, s->n);
+	free(s->bytes);
+	*s = (struct secret){ 0 };
+}
+
+bool
+secret_eq(const struct secret *a, const struct secret *b)
+{
+	if (a->n != b->n || (a->bytes == NULL) != (b->bytes == NULL))
+		return false;
+	return a->n == 0 || CRYPTO_memcmp(a->bytes, b->bytes, a->n) == 0;
+}

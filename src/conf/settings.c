@@ -1,0 +1,578 @@
+/*
+ * settings.c - weir.yaml against the rows of settings.def
+ */
+#include "conf/settings.h"
+
+#include <assert.h>
+#include <limits.h>
+#include <pwd.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "conf/text.h"
+#include "conf/value.h"
+
+static const struct row rows[] = {
+#define SETTING(field, key, type, fallback, min, max, reloadable, help) \
+	{ key, &type_##type, fallback, min, max, reloadable, help, \
+		offsetof(struct settings, field) },
+#include "conf/settings.def"
+#undef SETTING
+};
+
+#define ROWS (sizeof(rows) / sizeof(rows[0]))
+#define KEY_MAX 64 /* longer than any key of settings.def */
+
+enum written { NOT_WRITTEN, WRITTEN_WELL, WRITTEN_BADLY };
+
+/* A load under way. */
+struct load {
+	struct loading l;
+	struct settings *s;
+	enum written written[ROWS];
+};
+
+/* ---- rows by key */
+
+struct found {
+	const struct row *row; /* NULL: no such key */
+	bool is_section;       /* rows lie below it */
+	bool has_secret;       /* it is, or a row below it is, a secret */
+};
+
+/* What stands behind `prefix` ("" or "dns.") and `key`. */
+static struct found
+row_find(const char *prefix, struct str key)
+{
+	struct found found = { 0 };
+	struct str before = str_of(prefix);
+	size_t at;
+
+	if (key.n == 0 || str_find(key, '.', &at))
+		return found;
+	for (size_t i = 0; i < ROWS; i++) {
+		struct str rest = str_of(rows[i].key);
+		if (!str_starts(rest, before))
+			continue;
+		rest = str_sub(rest, before.n, rest.n);
+		if (!str_starts(rest, key) || (rest.n > key.n && rest.p[key.n] != '.'))
+			continue;
+		found.has_secret |= rows[i].type == &type_SECRET;
+		if (rest.n == key.n)
+			found.row = &rows[i];
+		else
+			found.is_section = true;
+	}
+	return found;
+}
+
+/* The keys that may stand behind `prefix`, each once; texts are in `memory`. */
+static size_t
+keys_behind(
+    const char *prefix, char memory[static ROWS][KEY_MAX], const char *key[static ROWS])
+{
+	struct str before = str_of(prefix);
+	size_t n = 0;
+
+	for (size_t i = 0; i < ROWS; i++) {
+		struct str rest = str_of(rows[i].key), word;
+		if (!str_starts(rest, before))
+			continue;
+		rest = str_sub(rest, before.n, rest.n);
+		str_split(&rest, '.', &word);
+		snprintf(memory[n], KEY_MAX, "%.*s", STR_ARG(word));
+		key[n] = memory[n];
+		if (n == 0 ||
+		    strcmp(key[n - 1], key[n]) != 0) /* rows of a section are together */
+			n++;
+	}
+	return n;
+}
+
+/* Where else a key of that name stands: "dns.timeout", or NULL. */
+static const char *
+elsewhere(struct str key)
+{
+	for (size_t i = 0; i < ROWS; i++) {
+		struct str full = str_of(rows[i].key), last = full;
+		size_t dot;
+		if (str_rfind(full, '.', &dot))
+			last = str_sub(full, dot + 1, full.n);
+		if (str_eq(full, key) || str_eq(last, key))
+			return rows[i].key;
+	}
+	return NULL;
+}
+
+/* "" when nothing comes near. */
+static void
+suggest(const char *prefix, struct str key, char out[static KEY_MAX])
+{
+	char memory[ROWS][KEY_MAX];
+	const char *candidate[ROWS];
+	size_t n = keys_behind(prefix, memory, candidate);
+	const char *near = report_suggest(key, candidate, n);
+
+	snprintf(out, KEY_MAX, "%s", near == NULL ? "" : near);
+}
+
+/* ---- secrets are hidden before anything is said about the file */
+
+/* Might the value behind this key be a secret, also when the key is misspelt? */
+static bool
+may_be_secret(const char *prefix, const struct node *n)
+{
+	struct found found = row_find(prefix, n->key);
+	char near[KEY_MAX];
+
+	if (found.row == NULL && !found.is_section) {
+		suggest(prefix, n->key, near);
+		found = row_find(prefix, str_of(near));
+		return found.row == NULL || found.has_secret;
+	}
+	return found.has_secret && (found.row != NULL || n->type != NODE_BLOCK);
+}
+
+static void
+hide_secrets(struct tree *t, const struct node *block, const char *prefix)
+{
+	for (const struct node *n = block->child; n != NULL; n = n->next) {
+		char inner[KEY_MAX];
+		if (may_be_secret(prefix, n)) {
+			tree_hide(t, n);
+		} else if (n->type == NODE_BLOCK && row_find(prefix, n->key).is_section) {
+			snprintf(
+			    inner, sizeof(inner), "%s%.*s.", prefix, STR_ARG(n->key));
+			hide_secrets(t, n, inner);
+		}
+	}
+}
+
+/* ---- reading */
+
+static void
+unknown_key(const struct load *load, const struct node *n, const char *prefix)
+{
+	const char *other = elsewhere(n->key);
+	char near[KEY_MAX], hint[2 * KEY_MAX] = "";
+
+	suggest(prefix, n->key, near);
+	if (near[0] != '\0')
+		snprintf(hint, sizeof(hint), "did you mean \"%s%s\"?", prefix, near);
+	else if (other != NULL)
+		snprintf(hint, sizeof(hint), "did you mean \"%s\"?", other);
+	node_key_error(load->l.t, n, load->l.rep, "unknown_key",
+	    hint[0] == '\0' ? NULL : hint, "there is no key \"%s%.*s\"", prefix,
+	    STR_ARG(n->key));
+}
+
+static void *
+field_of(struct settings *s, const struct row *row)
+{
+	return (char *)s + row->offset;
+}
+
+static void
+read_block(struct load *load, const struct node *block, const char *prefix)
+{
+	for (const struct node *n = block->child; n != NULL; n = n->next) {
+		struct found found = row_find(prefix, n->key);
+		const struct row *row = found.row;
+		char inner[KEY_MAX];
+		if (row != NULL) {
+			bool is_read =
+			    row->type->read(&load->l, row, n, field_of(load->s, row));
+			load->written[row - rows] =
+			    is_read ? WRITTEN_WELL : WRITTEN_BADLY;
+		} else if (!found.is_section) {
+			unknown_key(load, n, prefix);
+		} else if (node_is(load->l.t, n, load->l.rep, NODE_BLOCK)) {
+			snprintf(
+			    inner, sizeof(inner), "%s%.*s.", prefix, STR_ARG(n->key));
+			read_block(load, n, inner);
+		}
+	}
+}
+
+/* Defaults are read by the readers of their types: what settings.def says is what one
+ * could write. */
+static void
+apply_defaults(struct load *load)
+{
+	struct tree t = { 0 };
+	struct report rep;
+
+	report_init(&rep);
+	struct loading l = { &t, "/", &rep };
+	for (size_t i = 0; i < ROWS; i++) {
+		if (rows[i].fallback == NULL || load->written[i] == WRITTEN_WELL)
+			continue;
+		struct node n = { .type = NODE_SCALAR, .text = str_of(rows[i].fallback) };
+		bool is_read =
+		    rows[i].type->read(&l, &rows[i], &n, field_of(load->s, &rows[i]));
+		assert(is_read && rep.errors == 0);
+	}
+	report_fini(&rep);
+}
+
+/* ---- what a configuration as a whole must satisfy */
+
+static const struct node *
+node_of(const struct settings *s, const char *key)
+{
+	const struct node *n = s->tree == NULL ? NULL : s->tree->root;
+	struct str rest = str_of(key), word;
+	char name[KEY_MAX];
+
+	while (n != NULL && n->type == NODE_BLOCK && str_split(&rest, '.', &word)) {
+		snprintf(name, sizeof(name), "%.*s", STR_ARG(word));
+		n = node_get(n, name);
+	}
+	return n;
+}
+
+/* At the key's value, or at the file alone when it was not written. */
+static void PRINTF_LIKE(6, 7) key_finding(const struct settings *s, struct report *rep,
+    enum severity severity, const char *key, const char *code, const char *fmt, ...)
+{
+	const struct node *n = node_of(s, key);
+	struct mark mark = { .file = s->tree == NULL ? NULL : s->tree->file };
+	va_list ap;
+
+	va_start(ap, fmt);
+	report_vadd(rep, severity, n == NULL ? mark : n->mark,
+	    n == NULL ? STR_NONE : s->tree->source, code, NULL, fmt, ap);
+	va_end(ap);
+}
+
+static bool
+is_bad(const struct load *load, const char *key)
+{
+	for (size_t i = 0; i < ROWS; i++)
+		if (strcmp(rows[i].key, key) == 0)
+			return load->written[i] == WRITTEN_BADLY;
+	return false;
+}
+
+static void
+check_heads(const struct load *load)
+{
+	const struct settings *s = load->s;
+	const struct {
+		const char *key;
+		int64_t bytes;
+	} parts[] = {
+		{ "limits.target", s->limits_target },
+		{ "limits.field", s->limits_field },
+	};
+
+	for (size_t i = 0; i < sizeof(parts) / sizeof(parts[0]); i++) {
+		const char *at =
+		    node_of(s, parts[i].key) != NULL ? parts[i].key : "limits.head";
+		if (parts[i].bytes <= s->limits_head || is_bad(load, parts[i].key) ||
+		    is_bad(load, "limits.head"))
+			continue;
+		key_finding(s, load->l.rep, SEVERITY_ERROR, at, "limits_disagree",
+		    "%s (%lld bytes) is more than limits.head (%lld bytes), which holds "
+		    "it",
+		    parts[i].key, (long long)parts[i].bytes, (long long)s->limits_head);
+	}
+}
+
+/* Would both want the same port of the same address, or the same socket? */
+static bool
+listeners_clash(const char *a, const char *b)
+{
+	static const struct addr any = { { 0 } }, any_v4 = V4(0, 0, 0, 0);
+	struct endpoint x, y;
+
+	if (!endpoint_parse(&x, str_of(a)) || !endpoint_parse(&y, str_of(b)))
+		return strcmp(a, b) == 0;
+	return x.port == y.port &&
+	       (addr_eq(&x.addr, &y.addr) || addr_eq(&x.addr, &any) ||
+		   addr_eq(&y.addr, &any) ||
+		   (addr_eq(&x.addr, &any_v4) && addr_is_v4(&y.addr)) ||
+		   (addr_eq(&y.addr, &any_v4) && addr_is_v4(&x.addr)));
+}
+
+static void
+check_listeners(const struct load *load)
+{
+	const struct texts *health = &load->s->listen_health,
+			   *proxy = &load->s->listen_proxy;
+
+	for (size_t i = 0; i < health->n; i++)
+		for (size_t k = 0; k < proxy->n; k++)
+			if (listeners_clash(health->p[i], proxy->p[k]))
+				key_finding(load->s, load->l.rep, SEVERITY_ERROR,
+				    "listen.health", "listener_conflict",
+				    "%s of listen.health is taken by listen.proxy (%s)",
+				    health->p[i], proxy->p[k]);
+}
+
+/* What only a whole configuration has, and what this build cannot serve. */
+static void
+check_whole(const struct load *load)
+{
+	const struct settings *s = load->s;
+
+	if (s->production && !is_bad(load, "production"))
+		key_finding(s, load->l.rep, SEVERITY_ERROR, "production",
+		    "production_unavailable",
+		    "production: true%s needs sessions, which this build lacks; "
+		    "write production: false",
+		    node_of(s, "production") == NULL ? " (the default)" : "");
+	if (s->policies.n == 0 && !is_bad(load, "policies"))
+		key_finding(s, load->l.rep, SEVERITY_ERROR, "policies", "no_policies",
+		    "policies must name at least one policy file");
+}
+
+void
+settings_check_listener(
+    const struct settings *s, enum severity severity, struct report *rep)
+{
+	if (s->listen_proxy.n == 0)
+		key_finding(s, rep, severity, "listen.proxy", "no_listener",
+		    "listen.proxy names no place to listen at, so nobody could use this "
+		    "proxy");
+}
+
+/* ---- loading */
+
+static struct settings *
+settings_new(struct load *load)
+{
+	load->s = mem_zalloc(sizeof(*load->s));
+	load->s->tree = load->l.t;
+	if (load->l.t != NULL) {
+		hide_secrets(load->l.t, load->l.t->root, "");
+		read_block(load, load->l.t->root, "");
+	}
+	apply_defaults(load);
+	return load->s;
+}
+
+/* Takes the tree. */
+static struct settings *
+settings_load(struct tree *t, const char *directory, struct report *rep, bool is_whole,
+    size_t errors_before)
+{
+	struct load load = { .l = { t, directory, rep } };
+
+	if (t == NULL)
+		return NULL;
+	struct settings *s = settings_new(&load);
+	check_heads(&load);
+	check_listeners(&load);
+	if (is_whole)
+		check_whole(&load);
+	if (rep->errors == errors_before)
+		return s;
+	settings_free(s);
+	return NULL;
+}
+
+struct settings *
+settings_load_text(
+    const char *name, struct str text, const char *directory, struct report *rep)
+{
+	size_t errors = rep->errors;
+
+	return settings_load(
+	    tree_read_text(name, text, rep), directory, rep, false, errors);
+}
+
+/* The directory a file is in, absolute. */
+static char *
+directory_of(const char *path)
+{
+	struct str all = str_of(path);
+	size_t slash;
+	char resolved[PATH_MAX];
+
+	char *name = !str_rfind(all, '/', &slash) ? mem_strdup(".")
+						  : str_dup(str_sub(all, 0, slash + 1));
+	const char *full = realpath(name, resolved);
+	char *directory = full == NULL ? name : mem_strdup(full);
+	if (full != NULL)
+		free(name);
+	return directory;
+}
+
+struct settings *
+settings_load_file(const char *path, struct report *rep)
+{
+	size_t errors = rep->errors;
+	char *directory = directory_of(path);
+	struct settings *s = settings_load(
+	    tree_read_file(path, TREE_CONFIG_MAX, rep), directory, rep, true, errors);
+
+	free(directory);
+	return s;
+}
+
+void
+settings_free(struct settings *s)
+{
+	if (s == NULL)
+		return;
+	for (size_t i = 0; i < ROWS; i++)
+		if (rows[i].type->free != NULL)
+			rows[i].type->free(field_of(s, &rows[i]));
+	tree_free(s->tree);
+	free(s);
+}
+
+/* ---- without a configuration */
+
+/* NULL: this user has no home. */
+static char *
+laptop_state_dir(void)
+{
+	const char *state = getenv("XDG_STATE_HOME"), *home = getenv("HOME");
+	const struct passwd *user = NULL;
+	struct buf path;
+
+	if (geteuid() == 0)
+		return mem_strdup("/var/lib/weir");
+	if (home == NULL || home[0] != '/')
+		home = (user = getpwuid(geteuid())) != NULL ? user->pw_dir : NULL;
+	buf_init(&path, PATH_MAX);
+	if (state != NULL &&
+	    state[0] == '/') /* the specification: ignore a relative one */
+		buf_fmt(&path, "%s/weir", state);
+	else if (home != NULL)
+		buf_fmt(&path, "%s/.local/state/weir", home);
+	char *copy = path.n == 0 ? NULL : str_dup(buf_view(&path));
+	buf_fini(&path);
+	return copy;
+}
+
+static char *
+joined(const char *directory, const char *name)
+{
+	struct buf path;
+
+	buf_init(&path, TEXT_ANY);
+	buf_fmt(&path, "%s/%s", directory, name);
+	char *copy = str_dup(buf_view(&path));
+	buf_fini(&path);
+	return copy;
+}
+
+struct settings *
+settings_laptop(struct report *rep)
+{
+	static const char *const listeners[] = { "127.0.0.1:3128", "[::1]:3128" };
+	struct load load = { .l = { .directory = "/", .rep = rep } };
+	char *state_dir = laptop_state_dir();
+
+	if (state_dir == NULL) {
+		report_add(rep, SEVERITY_ERROR, (struct mark){ 0 }, STR_NONE,
+		    "no_state_dir",
+		    "set HOME or XDG_STATE_HOME, or write a configuration",
+		    "there is no directory to keep the audit log in");
+		return NULL;
+	}
+	struct settings *s = settings_new(&load);
+	s->production = false;
+	s->errors = ERRORS_DEVELOPER;
+	s->listen_proxy.p = mem_zalloc(sizeof(listeners));
+	for (; s->listen_proxy.n < 2; s->listen_proxy.n++)
+		s->listen_proxy.p[s->listen_proxy.n] =
+		    mem_strdup(listeners[s->listen_proxy.n]);
+	s->state_dir = state_dir;
+	s->audit_path = joined(state_dir, "audit.jsonl");
+	return s;
+}
+
+/* ---- looking at settings */
+
+size_t
+settings_not_reloadable(
+    const struct settings *old, const struct settings *new, const char **key, size_t max)
+{
+	size_t n = 0;
+
+	for (size_t i = 0; i < ROWS && n < max; i++) {
+		const char *a = (const char *)old + rows[i].offset;
+		const char *b = (const char *)new + rows[i].offset;
+		if (!rows[i].is_reloadable && !rows[i].type->same(a, b))
+			key[n++] = rows[i].key;
+	}
+	return n;
+}
+
+/* "0 to 64 entries", "at least 0 bytes", or nothing where bounds mean nothing. */
+static void
+range_text(const struct row *row, char out[static KEY_MAX])
+{
+	const char *unit = row->type->unit;
+
+	out[0] = '\0';
+	if (unit == NULL)
+		return;
+	if (row->max == INT64_MAX)
+		snprintf(out, KEY_MAX, "at least %lld %s", (long long)row->min, unit);
+	else
+		snprintf(out, KEY_MAX, "%lld to %lld %s", (long long)row->min,
+		    (long long)row->max, unit);
+	for (size_t n = strlen(out); n > 0 && out[n - 1] == ' '; n--)
+		out[n - 1] = '\0';
+}
+
+static void
+print_default_text(const struct row *row, struct buf *to)
+{
+	char range[KEY_MAX];
+
+	range_text(row, range);
+	buf_fmt(to, "%-26s %-10s %s\n", row->key,
+	    row->fallback == NULL ? "-" : row->fallback, row->help);
+	buf_fmt(to, "%37s %s%s%s; changes %s\n", "", row->type->name,
+	    range[0] == '\0' ? "" : ", ", range,
+	    row->is_reloadable ? "on reload" : "with a restart");
+}
+
+static void
+json_text(struct buf *to, const char *key, const char *text)
+{
+	buf_fmt(to, ",\"%s\":", key);
+	text_quote(to, text);
+}
+
+static void
+print_default_json(const struct row *row, struct buf *to)
+{
+	buf_fmt(to, "{\"key\":\"%s\"", row->key);
+	json_text(to, "type", row->type->name);
+	json_text(to, "default", row->fallback);
+	if (row->type->unit != NULL)
+		buf_fmt(to, ",\"minimum\":%lld,\"maximum\":%lld", (long long)row->min,
+		    (long long)row->max);
+	else
+		buf_text(to, ",\"minimum\":null,\"maximum\":null");
+	json_text(to, "unit", row->type->unit);
+	buf_fmt(to, ",\"reloadable\":%s", row->is_reloadable ? "true" : "false");
+	json_text(to, "help", row->help);
+	buf_char(to, '}');
+}
+
+void
+settings_print_defaults(struct buf *to, bool as_json)
+{
+	if (as_json)
+		buf_char(to, '[');
+	for (size_t i = 0; i < ROWS; i++) {
+		if (as_json && i > 0)
+			buf_text(to, ",\n");
+		if (as_json)
+			print_default_json(&rows[i], to);
+		else
+			print_default_text(&rows[i], to);
+	}
+	if (as_json)
+		buf_text(to, "]\n");
+}
