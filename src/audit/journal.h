@@ -19,29 +19,35 @@
 struct journal;
 
 struct journal_options {
-	const char *path; /* "-": stdout; NULL: records go nowhere (only explain and tests) */
+	const char
+	    *path; /* "-": stdout; NULL: records go nowhere (only explain and tests) */
 	struct str key; /* of the mac; empty: none */
-	bool drops; /* on_failure: drop */
-	size_t places; /* how many exchanges may be open at once */
-	int uid, gid; /* owner of a file made while still root; -1: as is */
+	bool drops;     /* on_failure: drop */
+	size_t places;  /* how many exchanges may be open at once */
+	int uid, gid;   /* owner of a file made while still root; -1: as is */
 };
 
 /* NULL after logging why (path and remedy): the file must be writable at start. */
 struct journal *journal_open(const struct journal_options *o) MUST_CHECK;
-void journal_close(struct journal *j); /* writes and fsyncs what was taken, ends the thread */
+void journal_close(
+    struct journal *j); /* writes and fsyncs what was taken, ends the thread */
 /* The thread starts here, after rights are dropped and before the first exchange. */
 void journal_start(struct journal *j);
 
 /* Any thread: */
-bool journal_reserve(struct journal *j) MUST_CHECK; /* false: refuse the exchange (audit_unavailable) */
+bool journal_reserve(
+    struct journal *j) MUST_CHECK; /* false: refuse the exchange (audit_unavailable) */
 void journal_release(struct journal *j); /* a place that will not be used */
-/* Uses up one place; the line is `{...` without closing brace, prev and mac; it is copied. */
+/* Uses up one place; the line is `{...` without closing brace, prev and mac; it is
+ * copied. */
 void journal_write(struct journal *j, struct str line);
 /* A line without a reservation: system records; false when there is no room. */
 bool journal_write_system(struct journal *j, struct str line);
-void journal_reopen(struct journal *j); /* SIGUSR1 */
+void journal_reopen(struct journal *j);           /* SIGUSR1 */
 bool journal_is_healthy(const struct journal *j); /* for /readyz */
-uint64_t journal_next_seq(struct journal *j); /* the `seq` of a record: counts up over all threads */
-void journal_head(struct journal *j, char out[static 65]); /* hex digest of the last line written */
+uint64_t journal_next_seq(
+    struct journal *j); /* the `seq` of a record: counts up over all threads */
+void journal_head(
+    struct journal *j, char out[static 65]); /* hex digest of the last line written */
 
 #endif

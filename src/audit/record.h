@@ -18,7 +18,7 @@ enum record_kind { RECORD_CONNECT, RECORD_HTTP, RECORD_SYSTEM };
 
 /* Borrowed for the call; zero or NULL: left out. */
 struct record {
-	usec ts; /* wall clock at its first byte */
+	usec ts;                 /* wall clock at its first byte */
 	const char *id, *parent; /* EXCHANGE_ID text */
 	uint64_t seq;
 	enum record_kind kind;
@@ -28,12 +28,13 @@ struct record {
 	const struct ruleset *ruleset;
 	uint64_t generation;
 	const char *client_addr; /* text; "unix:/path" for sockets */
-	const char *door; /* "proxy" */
+	const char *door;        /* "proxy" */
 	const struct host *host; /* canonical, when it parsed */
-	struct str host_raw; /* else what was sent */
+	struct str host_raw;     /* else what was sent */
 	uint16_t port;
 	const char *protocol;
-	struct str method, path, query; /* path is redacted, of the query only key names are kept */
+	struct str method, path,
+	    query; /* path is redacted, of the query only key names are kept */
 	const char *dns_canonical; /* end of the CNAME chain when it differs */
 	const struct addr *answer;
 	size_t nanswer;
@@ -45,7 +46,7 @@ struct record {
 	enum assurance assurance;
 	uint64_t up, down;
 	msec total_ms, dns_ms, connect_ms, ttfb_ms; /* -1: did not happen */
-	int status; /* what the client was told; 0: nothing */
+	int status;        /* what the client was told; 0: nothing */
 	const char *close; /* who ended it: client, origin, weir */
 	const char *flag[8];
 	size_t nflag;
@@ -54,10 +55,11 @@ struct record {
 };
 
 /* Appends `{"v":1,...` without the closing brace: the journal adds prev, mac and "}". */
-void record_print(const struct record *r, const struct redactor *redactor, struct buf *to);
+void record_print(
+    const struct record *r, const struct redactor *redactor, struct buf *to);
 /* A `system` record: event name and pairs of key and text, ended by NULL. */
-void record_print_system(usec ts, uint64_t seq, const char *event, const struct redactor *redactor,
-    struct buf *to, ...) __attribute__((sentinel));
+void record_print_system(usec ts, uint64_t seq, const char *event,
+    const struct redactor *redactor, struct buf *to, ...) __attribute__((sentinel));
 /* 26 characters of base32 from the kernel's random source (buffered per thread). */
 void exchange_id_make(char out[static EXCHANGE_ID]);
 

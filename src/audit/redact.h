@@ -17,15 +17,22 @@ enum redact_as { REDACT_TEXT, REDACT_JSON, REDACT_HEADER, REDACT_URL };
 
 struct redactor;
 
-/* key: HMAC key; an empty key makes a random one, with id "k0".  Never NULL: a pattern that does not compile is our bug. */
+/* key: HMAC key; an empty key makes a random one, with id "k0".  Never NULL: a pattern
+ * that does not compile is our bug. */
 struct redactor *redactor_new(struct str key, const char *id);
 void redactor_free(struct redactor *r); /* wipes the key */
 
 /* Appends `in` without its secrets to `out`; returns how many were masked. */
-size_t redact(const struct redactor *r, enum redact_as as, struct str in, struct buf *out);
-/* One named value (a header field, a query key, a JSON member): true when its name alone says secret. */
+size_t redact(
+    const struct redactor *r, enum redact_as as, struct str in, struct buf *out);
+/* One named value (a header field, a query key, a JSON member): true when its name alone
+ * says secret. */
 bool redact_is_secret_name(struct str name);
 /* The mark of one secret, as `weir redact --fingerprint` prints it. */
-void redact_mark(const struct redactor *r, const char *kind, struct str secret, struct buf *out);
+void redact_mark(
+    const struct redactor *r, const char *kind, struct str secret, struct buf *out);
+
+/* What kind of secret this is by its own shape; "secret" when it has none. */
+const char *redact_kind(const struct redactor *r, struct str secret);
 
 #endif

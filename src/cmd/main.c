@@ -11,6 +11,8 @@ static const struct {
 	int (*run)(int argc, char **argv);
 	const char *help;
 } commands[] = {
+	{ "redact", cmd_redact,
+	    "copy standard input to standard output without its secrets" },
 	{ NULL, NULL, NULL },
 };
 

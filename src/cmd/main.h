@@ -8,11 +8,11 @@
 enum {
 	EXIT_YES = 0,
 	EXIT_NO = 1,
-	EXIT_USAGE = 64, /* EX_USAGE */
-	EXIT_NOINPUT = 66, /* EX_NOINPUT */
+	EXIT_USAGE = 64,       /* EX_USAGE */
+	EXIT_NOINPUT = 66,     /* EX_NOINPUT */
 	EXIT_UNAVAILABLE = 69, /* a dependency is away */
-	EXIT_SOFTWARE = 70, /* our own bug */
-	EXIT_CONFIG = 78, /* configuration or policy invalid */
+	EXIT_SOFTWARE = 70,    /* our own bug */
+	EXIT_CONFIG = 78,      /* configuration or policy invalid */
 };
 
 /* argv[0] is the subcommand's name. */

@@ -1,0 +1,17 @@
+/*
+ * form.h - finds secrets in what has a form of its own: JSON and header fields
+ *
+ * The form says what is a key and what its value, so names are judged where
+ * they stand and values go whole; what is no secret by its name is scanned as
+ * text.  Text that does not parse is scanned as text from where it began.
+ */
+#ifndef WEIR_AUDIT_FORM_H
+#define WEIR_AUDIT_FORM_H
+
+#include "audit/scan.h"
+
+void form_json(struct scan *s, struct str text); /* documents, one behind the other */
+void form_header(
+    struct scan *s, struct str text); /* field lines, start lines, CRLF or LF */
+
+#endif

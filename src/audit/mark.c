@@ -1,0 +1,155 @@
+/*
+ * mark.c - what stands where a secret stood
+ */
+#include "audit/mark.h"
+
+#include <assert.h>
+#include <openssl/core_names.h>
+#include <openssl/evp.h>
+#include <openssl/params.h>
+#include <openssl/rand.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "audit/name.h"
+#include "audit/shape.h"
+
+#define DIGITS 12
+#define KIND_MAX 16
+
+static const char head[] = "~redacted.";
+static const char *const own_kinds[] = { "doubt", "secret", "userinfo", "pem", "value" };
+
+struct marker {
+	EVP_MAC_CTX *keyed; /* never fed: each mark is made on a copy */
+	char id[MARK_ID_MAX + 1];
+};
+
+static EVP_MAC_CTX *
+hmac_new(struct str key)
+{
+	EVP_MAC *mac = EVP_MAC_fetch(NULL, "HMAC", NULL);
+	EVP_MAC_CTX *ctx = EVP_MAC_CTX_new(mac);
+	OSSL_PARAM params[] = {
+		OSSL_PARAM_construct_utf8_string(
+		    OSSL_MAC_PARAM_DIGEST, (char[]){ "SHA256" }, 0),
+		OSSL_PARAM_construct_end(),
+	};
+
+	EVP_MAC_free(mac);
+	if (ctx == NULL ||
+	    EVP_MAC_init(ctx, (const unsigned char *)key.p, key.n, params) != 1)
+		abort();
+	return ctx;
+}
+
+static bool
+is_id_byte(char c)
+{
+	return ascii_is_alnum(c) || c == '-' || c == '_';
+}
+
+static void
+set_id(struct marker *m, const char *id)
+{
+	size_t n = 0;
+
+	for (; id != NULL && *id != '\0' && n < MARK_ID_MAX; id++)
+		if (is_id_byte(*id))
+			m->id[n++] = *id;
+	if (n == 0)
+		strcpy(m->id, "k1");
+}
+
+struct marker *
+marker_new(struct str key, const char *id)
+{
+	struct marker *m = mem_zalloc(sizeof(*m));
+	unsigned char random[32];
+
+	if (key.n > 0) {
+		set_id(m, id);
+		m->keyed = hmac_new(key);
+		return m;
+	}
+	if (RAND_bytes(random, sizeof(random)) != 1)
+		abort();
+	strcpy(m->id, "k0");
+	m->keyed = hmac_new((struct str){ (const char *)random, sizeof(random) });
+	OPENSSL_cleanse(random, sizeof(random));
+	return m;
+}
+
+void
+marker_free(struct marker *m)
+{
+	if (m == NULL)
+		return;
+	EVP_MAC_CTX_free(m->keyed); /* cleanses the key */
+	free(m);
+}
+
+void
+marker_print(const struct marker *m, const char *kind, struct str secret, struct buf *out)
+{
+	EVP_MAC_CTX *ctx = EVP_MAC_CTX_dup(m->keyed);
+	unsigned char digest[32];
+	size_t n;
+
+	if (ctx == NULL ||
+	    EVP_MAC_update(ctx, (const unsigned char *)secret.p, secret.n) != 1 ||
+	    EVP_MAC_final(ctx, digest, &n, sizeof(digest)) != 1)
+		abort(); /* without a digest there is no mark, and without a mark no
+			    output */
+	EVP_MAC_CTX_free(ctx);
+	buf_fmt(out, "%s%s.%s.%02x%02x%02x%02x%02x%02x~", head, kind, m->id, digest[0],
+	    digest[1], digest[2], digest[3], digest[4], digest[5]);
+}
+
+static bool
+kind_exists(struct str kind)
+{
+	for (size_t i = 0; i < sizeof(own_kinds) / sizeof(*own_kinds); i++)
+		if (str_eq(kind, str_of(own_kinds[i])))
+			return true;
+	return name_kind_exists(kind) || shape_kind_exists(kind);
+}
+
+/* The bytes up to the next '.', at most `max` of them; *rest moves behind it. */
+static bool
+take_part(struct str *rest, size_t max, struct str *part)
+{
+	size_t at;
+
+	if (!str_find(str_sub(*rest, 0, max + 1), '.', &at) || at == 0)
+		return false;
+	*part = str_sub(*rest, 0, at);
+	*rest = str_sub(*rest, at + 1, rest->n);
+	for (size_t i = 0; i < part->n; i++)
+		if (!is_id_byte(part->p[i]))
+			return false;
+	return true;
+}
+
+size_t
+mark_length(struct str text)
+{
+	struct str rest = str_sub(text, sizeof(head) - 1, text.n);
+	struct str kind, id;
+
+	if (!str_starts(text, str_of(head)) || !take_part(&rest, KIND_MAX, &kind) ||
+	    !take_part(&rest, MARK_ID_MAX, &id) || !kind_exists(kind))
+		return 0;
+	if (rest.n < DIGITS + 1 || rest.p[DIGITS] != '~')
+		return 0;
+	for (size_t i = 0; i < DIGITS; i++)
+		if (!ascii_is_hex(rest.p[i]) || (rest.p[i] >= 'A' && rest.p[i] <= 'F'))
+			return 0;
+	return text.n - rest.n + DIGITS + 1;
+}
+
+bool
+mark_is(struct str text)
+{
+	return text.n > 0 && mark_length(text) == text.n;
+}

@@ -1,0 +1,31 @@
+/*
+ * mark.h - what stands where a secret stood: ~redacted.KIND.ID.xxxxxxxxxxxx~
+ *
+ * ID names the key, the 12 hex digits are 48 bits of HMAC-SHA-256 over the
+ * decoded secret, whatever its kind: one secret has the same digits everywhere.
+ * Letters, digits and . - _ ~ only: a mark needs no escaping in a URL, in JSON,
+ * in a header or in a shell.
+ */
+#ifndef WEIR_AUDIT_MARK_H
+#define WEIR_AUDIT_MARK_H
+
+#include "base/str.h"
+
+#define MARK_ID_MAX 16
+
+struct marker;
+
+/* An empty key makes a random one, with id "k0". */
+struct marker *marker_new(struct str key, const char *id);
+void marker_free(struct marker *m); /* wipes the key */
+void marker_print(
+    const struct marker *m, const char *kind, struct str secret, struct buf *out);
+
+/*
+ * The length of the mark that `text` begins with, or 0.  Only our own kinds
+ * count: what merely looks like a mark protects nothing.
+ */
+size_t mark_length(struct str text);
+bool mark_is(struct str text); /* one mark and nothing else */
+
+#endif

@@ -1,0 +1,25 @@
+/*
+ * name.h - does a key's name say that its value is a secret
+ *
+ * Judged by words, not by letters: "clientSecret", "client-secret" and
+ * "CLIENT_SECRET" are the words "client secret", and the last words decide, so
+ * that a tokenizer, a token_count and a password_hint are not secrets.
+ * Pure; any thread.
+ */
+#ifndef WEIR_AUDIT_NAME_H
+#define WEIR_AUDIT_NAME_H
+
+#include "base/str.h"
+
+/* Where the name stands: short words mean a secret in some places only. */
+enum name_place {
+	NAME_IN_TEXT = 1, /* key=value in free text, a header field, a command's option */
+	NAME_IN_JSON = 2, /* a member of an object */
+	NAME_IN_QUERY = 4, /* a query or form key */
+};
+
+/* The secret's kind (static), or NULL when the name says nothing. */
+const char *name_kind(struct str name, enum name_place place);
+bool name_kind_exists(struct str kind);
+
+#endif

@@ -1,0 +1,194 @@
+/*
+ * redact.c - secrets out of text
+ */
+#include "audit/redact.h"
+
+#include <openssl/crypto.h>
+#include <stdlib.h>
+
+#include "audit/form.h"
+#include "audit/mark.h"
+#include "audit/name.h"
+#include "base/count.h"
+
+#define PASSES 4 /* by the second nothing is left, unless the text was made to be odd */
+
+struct redactor {
+	struct marker *marker;
+	struct shapes *shapes;
+	struct prefilter filter;
+};
+
+struct redactor *
+redactor_new(struct str key, const char *id)
+{
+	struct redactor *r = mem_zalloc(sizeof(*r));
+
+	r->marker = marker_new(key, id);
+	r->shapes = shapes_new();
+	shapes_prefilter(r->shapes, &r->filter);
+	scan_prefilter(&r->filter);
+	return r;
+}
+
+void
+redactor_free(struct redactor *r)
+{
+	if (r == NULL)
+		return;
+	marker_free(r->marker);
+	shapes_free(r->shapes);
+	free(r);
+}
+
+/* A key's name says less than the value's own shape: the kind is the shape's then. */
+static const char *
+better_kind(const struct redactor *r, const struct span *span, struct str secret)
+{
+	const char *kind =
+	    name_kind_exists(str_of(span->kind)) ? shapes_kind(r->shapes, secret) : NULL;
+
+	return kind != NULL ? kind : span->kind;
+}
+
+static void
+print_mark(
+    const struct redactor *r, struct str text, const struct span *span, struct buf *out)
+{
+	struct str raw = str_sub(text, span->from, span->to - span->from);
+	struct buf plain;
+
+	buf_init(&plain, 2 * raw.n + 16);
+	span_decode(raw, span->code, &plain);
+	if (span->is_bare)
+		buf_char(out, '"');
+	marker_print(
+	    r->marker, better_kind(r, span, buf_view(&plain)), buf_view(&plain), out);
+	if (span->is_bare)
+		buf_char(out, '"');
+	OPENSSL_cleanse(plain.p, plain.n);
+	buf_fini(&plain);
+}
+
+static void
+print(
+    const struct redactor *r, struct str text, const struct spans *spans, struct buf *out)
+{
+	size_t at = 0;
+
+	for (size_t i = 0; i < spans->n; i++) {
+		buf_str(out, str_sub(text, at, spans->span[i].from - at));
+		print_mark(r, text, &spans->span[i], out);
+		at = spans->span[i].to;
+	}
+	buf_str(out, str_sub(text, at, text.n));
+}
+
+static void
+find(const struct redactor *r, enum redact_as as, struct str text, struct spans *spans)
+{
+	struct scan scan;
+
+	scan_init(&scan, r->shapes, &r->filter, spans, text.n);
+	switch (as) {
+	case REDACT_TEXT:
+		scan_text(&scan, text, 0, SCAN_TEXT);
+		break;
+	case REDACT_JSON:
+		form_json(&scan, text);
+		break;
+	case REDACT_HEADER:
+		form_header(&scan, text);
+		break;
+	case REDACT_URL:
+		scan_text(&scan, text, 0, SCAN_URL);
+		break;
+	}
+	spans_merge(spans);
+}
+
+/* Text that looks different after each pass was made to confuse us: none of it passes. */
+static void
+mask_all(const struct redactor *r, struct str text, struct buf *out)
+{
+	struct span all = { .to = text.n, .kind = "doubt" };
+	struct spans spans = { .span = &all, .n = 1 };
+
+	buf_reset(out);
+	print(r, text, &spans, out);
+}
+
+/*
+ * What is given out is a text in which one more pass finds nothing, so that
+ * redacting twice is redacting once whatever the input.
+ */
+static size_t
+redact_found(const struct redactor *r, enum redact_as as, struct str in,
+    struct spans *spans, struct buf *out)
+{
+	size_t most =
+	    64 * in.n + 4096; /* a mark for each byte, far more than there can be */
+	size_t masked = spans->n;
+	struct buf now, next;
+
+	buf_init(&now, most);
+	buf_init(&next, most);
+	print(r, in, spans, &now);
+	for (int pass = 1; spans->n > 0 && pass < PASSES; pass++) {
+		spans->n = 0;
+		find(r, as, buf_view(&now), spans);
+		if (spans->n == 0)
+			break;
+		masked += spans->n;
+		buf_reset(&next);
+		print(r, buf_view(&now), spans, &next);
+		struct buf swap = now;
+		now = next;
+		next = swap;
+	}
+	if (spans->n > 0 || now.is_over)
+		mask_all(r, in, &now);
+	buf_str(out, buf_view(&now));
+	buf_fini(&now);
+	buf_fini(&next);
+	return masked;
+}
+
+size_t
+redact(const struct redactor *r, enum redact_as as, struct str in, struct buf *out)
+{
+	struct spans spans = { 0 };
+	size_t masked = 0;
+
+	find(r, as, in, &spans);
+	if (spans.n == 0)
+		buf_str(out, in);
+	else
+		masked = redact_found(r, as, in, &spans, out);
+	if (masked > 0)
+		count_add(COUNT_REDACTED, (int64_t)masked);
+	spans_fini(&spans);
+	return masked;
+}
+
+bool
+redact_is_secret_name(struct str name)
+{
+	return name_kind(name, NAME_IN_TEXT) != NULL ||
+	       name_kind(name, NAME_IN_JSON) != NULL;
+}
+
+void
+redact_mark(
+    const struct redactor *r, const char *kind, struct str secret, struct buf *out)
+{
+	marker_print(r->marker, kind, secret, out);
+}
+
+const char *
+redact_kind(const struct redactor *r, struct str secret)
+{
+	const char *kind = shapes_kind(r->shapes, secret);
+
+	return kind != NULL ? kind : "secret";
+}

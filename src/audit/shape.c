@@ -1,0 +1,357 @@
+/*
+ * shape.c - secrets that are known by what they look like
+ */
+#define PCRE2_CODE_UNIT_WIDTH 8
+#include "audit/shape.h"
+
+#include <assert.h>
+#include <pcre2.h>
+#include <pthread.h>
+#include <stdlib.h>
+#include <string.h>
+
+#define WINDOW 8192       /* a pattern sees no more than this */
+#define MATCH_LIMIT 20000 /* far above what any rule needs on a window */
+#define TRY_COST 64       /* a try that fails at once, in bytes looked at */
+#define GROUPS (SHAPE_PARTS + 1)
+
+enum alphabet {
+	ALPHABET_NONE,
+	ALPHABET_DIGIT,
+	ALPHABET_B62,
+	ALPHABET_U64,
+	ALPHABET_S64,
+	ALPHABET_AZURE,
+};
+
+/* Beside letters and digits. */
+static const char *const extras[] = {
+	[ALPHABET_B62] = "",
+	[ALPHABET_U64] = "_-",
+	[ALPHABET_S64] = "+/",
+	[ALPHABET_AZURE] = "_-~.",
+};
+
+static bool
+alphabet_has(enum alphabet a, char c)
+{
+	if (a == ALPHABET_NONE || c == '\0')
+		return false;
+	if (a == ALPHABET_DIGIT)
+		return ascii_is_digit(c);
+	return ascii_is_alnum(c) || strchr(extras[a], c) != NULL;
+}
+
+struct rule {
+	const char *kind;
+	const char *literals; /* separated by blanks */
+	size_t back;
+	enum alphabet alphabet;
+	const char *pattern;
+};
+
+#define B62 "[A-Za-z0-9]"
+#define U64 "[A-Za-z0-9_-]"
+#define S64 "[A-Za-z0-9+/]"
+#define HEX "[0-9a-f]"
+#define SHAPE(kind, literals, back, alphabet, pattern) \
+	{ kind, literals, back, ALPHABET_##alphabet, pattern },
+static const struct rule rules[] = {
+#include "audit/shapes.def"
+};
+#undef SHAPE
+#undef B62
+#undef U64
+#undef S64
+#undef HEX
+
+#define RULES (sizeof(rules) / sizeof(*rules))
+#define LITERALS_MAX 256
+
+struct literal {
+	struct str text;
+	size_t rule;
+};
+
+struct shapes {
+	pcre2_code *code[RULES];
+	struct literal
+	    literal[LITERALS_MAX]; /* by first byte, then in the order of the rules */
+	size_t begin[257]; /* literals that begin with byte b: [begin[b], begin[b + 1]) */
+};
+
+/* What pcre2_match writes to: one for each thread, made when first needed. */
+struct scratch {
+	pcre2_match_data *data;
+	pcre2_match_context *context;
+	pcre2_jit_stack *stack;
+};
+
+static pthread_once_t scratch_once = PTHREAD_ONCE_INIT;
+static pthread_key_t scratch_key;
+
+static void
+scratch_free(void *arg)
+{
+	struct scratch *s = arg;
+
+	pcre2_match_data_free(s->data);
+	pcre2_match_context_free(s->context);
+	pcre2_jit_stack_free(s->stack);
+	free(s);
+}
+
+static void
+scratch_make_key(void)
+{
+	if (pthread_key_create(&scratch_key, scratch_free) != 0)
+		abort();
+}
+
+static struct scratch *
+scratch_get(void)
+{
+	pthread_once(&scratch_once, scratch_make_key);
+
+	struct scratch *s = pthread_getspecific(scratch_key);
+	if (s != NULL)
+		return s;
+	s = mem_zalloc(sizeof(*s));
+	s->data = pcre2_match_data_create(GROUPS, NULL);
+	s->context = pcre2_match_context_create(NULL);
+	if (s->data == NULL || s->context == NULL)
+		abort();
+	pcre2_set_match_limit(s->context, MATCH_LIMIT);
+	/* NULL is fine: then patterns run on the machine's stack, or fail and mask. */
+	s->stack = pcre2_jit_stack_create((size_t)32 << 10, (size_t)512 << 10, NULL);
+	if (s->stack != NULL)
+		pcre2_jit_stack_assign(s->context, NULL, s->stack);
+	pthread_setspecific(scratch_key, s);
+	return s;
+}
+
+void
+prefilter_add(struct prefilter *f, struct str literal)
+{
+	unsigned first = (unsigned char)literal.p[0];
+
+	for (unsigned second = 0; second < 256; second++) {
+		if (literal.n > 1 && second != (unsigned char)literal.p[1])
+			continue;
+		unsigned pair = first << 8 | second;
+		f->bit[pair / 64] |= (uint64_t)1 << (pair % 64);
+	}
+}
+
+/* Bytes, the whole pattern at one place, no \C: the same text always costs the same. */
+static pcre2_code *
+compile(const char *pattern)
+{
+	int error;
+	size_t at;
+	pcre2_code *code = pcre2_compile((PCRE2_SPTR)pattern, PCRE2_ZERO_TERMINATED,
+	    PCRE2_ANCHORED | PCRE2_DOLLAR_ENDONLY | PCRE2_NEVER_BACKSLASH_C |
+		PCRE2_NEVER_UTF,
+	    &error, &at, NULL);
+
+	assert(code != NULL);
+	/* Where memory may not be writable and executable this fails: the interpreter
+	 * stays. */
+	(void)pcre2_jit_compile(code, PCRE2_JIT_COMPLETE);
+	return code;
+}
+
+static size_t
+collect(struct literal *to, size_t n, size_t rule, unsigned first)
+{
+	struct str rest = str_of(rules[rule].literals);
+	struct str text;
+
+	while (str_split(&rest, ' ', &text)) {
+		if ((unsigned char)text.p[0] != first)
+			continue;
+		assert(n < LITERALS_MAX);
+		to[n++] = (struct literal){ text, rule };
+	}
+	return n;
+}
+
+struct shapes *
+shapes_new(void)
+{
+	struct shapes *s = mem_zalloc(sizeof(*s));
+	size_t n = 0;
+
+	for (size_t i = 0; i < RULES; i++)
+		s->code[i] = compile(rules[i].pattern);
+	for (unsigned first = 0; first < 256; first++) {
+		s->begin[first] = n;
+		for (size_t i = 0; i < RULES; i++)
+			n = collect(s->literal, n, i, first);
+	}
+	s->begin[256] = n;
+	return s;
+}
+
+void
+shapes_free(struct shapes *s)
+{
+	if (s == NULL)
+		return;
+	for (size_t i = 0; i < RULES; i++)
+		pcre2_code_free(s->code[i]);
+	free(s);
+}
+
+void
+shapes_prefilter(const struct shapes *s, struct prefilter *f)
+{
+	for (size_t i = 0; i < s->begin[256]; i++)
+		prefilter_add(f, s->literal[i].text);
+}
+
+/*
+ * The byte before `at` is the end of an escape, not a neighbour: the n of \n,
+ * the hex digits of %2F and backslash-u, the m that ends a terminal's colour.
+ */
+static bool
+follows_escape(struct str text, size_t at)
+{
+	const char *p = text.p + at;
+
+	if (at >= 2 && p[-2] == '\\' && strchr("bfnrt", p[-1]) != NULL)
+		return true;
+	if (at >= 3 && p[-3] == '%' && ascii_is_hex(p[-2]) && ascii_is_hex(p[-1]))
+		return true;
+	if (at >= 6 && p[-6] == '\\' && p[-5] == 'u')
+		return true;
+	if (p[-1] != 'm')
+		return false;
+	for (size_t back = 2; back <= at && back <= 10; back++)
+		if (p[-(ptrdiff_t)back] == '\033')
+			return true;
+	return false;
+}
+
+static bool
+begins_clean(struct str text, size_t at, enum alphabet a)
+{
+	return at == 0 || !alphabet_has(a, text.p[at - 1]) || follows_escape(text, at);
+}
+
+/* Where the secret begins whose literal stands at `at`. */
+static size_t
+walk_back(struct str text, size_t at, const struct rule *r)
+{
+	size_t from = at;
+
+	while (at - from < r->back && from > 0 &&
+	       alphabet_has(r->alphabet, text.p[from - 1]) && !follows_escape(text, from))
+		from--;
+	return from;
+}
+
+/* What cannot be judged is masked, up to where a token surely ends. */
+static void
+doubt(struct str text, size_t from, struct shape_hit *hit)
+{
+	size_t to = from;
+
+	while (to < text.n && to - from < WINDOW && (unsigned char)text.p[to] > ' ' &&
+	       text.p[to] != '"' && text.p[to] != '\\')
+		to++;
+	*hit = (struct shape_hit){ .kind = "doubt", .end = to, .n = 1 };
+	hit->part[0].from = from;
+	hit->part[0].to = to;
+}
+
+/* A format that grew, or a token longer than the window: all of its run goes. */
+static size_t
+swallow(struct str text, size_t to, enum alphabet a)
+{
+	while (to < text.n && alphabet_has(a, text.p[to]))
+		to++;
+	return to;
+}
+
+static void
+take_parts(const struct rule *r, struct str text, size_t from, const size_t *o, int n,
+    struct shape_hit *hit)
+{
+	*hit = (struct shape_hit){ .kind = r->kind, .end = from + o[1] };
+	for (int i = 1; i < n; i++) {
+		if (o[2 * i] == PCRE2_UNSET)
+			continue;
+		hit->part[hit->n].from = from + o[2 * i];
+		hit->part[hit->n].to = from + o[2 * i + 1];
+		hit->n++;
+	}
+	if (hit->n > 0)
+		return;
+	hit->n = 1;
+	hit->end = swallow(text, hit->end, r->alphabet);
+	hit->part[0].from = from;
+	hit->part[0].to = hit->end;
+}
+
+static bool
+try_rule(const struct shapes *s, size_t rule, struct str text, size_t at,
+    struct shape_hit *hit, size_t *work)
+{
+	const struct rule *r = &rules[rule];
+	size_t from = walk_back(text, at, r);
+	if (!begins_clean(text, from, r->alphabet))
+		return false;
+
+	struct scratch *scratch = scratch_get();
+	struct str window = str_sub(text, from, WINDOW);
+	int n = pcre2_match(s->code[rule], (PCRE2_SPTR)window.p, window.n, 0, 0,
+	    scratch->data, scratch->context);
+	*work += TRY_COST;
+	if (n == PCRE2_ERROR_NOMATCH)
+		return false;
+	if (n < 0)
+		doubt(text, from, hit);
+	else
+		take_parts(
+		    r, text, from, pcre2_get_ovector_pointer(scratch->data), n, hit);
+	*work += hit->end - from;
+	return true;
+}
+
+bool
+shapes_match(const struct shapes *s, struct str text, size_t at, struct shape_hit *hit,
+    size_t *work)
+{
+	unsigned first = (unsigned char)text.p[at];
+	struct str rest = str_sub(text, at, text.n);
+
+	for (size_t i = s->begin[first]; i < s->begin[first + 1]; i++)
+		if (str_starts(rest, s->literal[i].text) &&
+		    try_rule(s, s->literal[i].rule, text, at, hit, work))
+			return true;
+	return false;
+}
+
+const char *
+shapes_kind(const struct shapes *s, struct str value)
+{
+	struct shape_hit hit;
+	size_t work = 0;
+	size_t last = value.n < 96 ? value.n : 96;
+
+	for (size_t at = 0; at < last; at++)
+		if (shapes_match(s, value, at, &hit, &work) && hit.n == 1 &&
+		    hit.part[0].from == 0 && hit.part[0].to == value.n)
+			return hit.kind;
+	return NULL;
+}
+
+bool
+shape_kind_exists(struct str kind)
+{
+	for (size_t i = 0; i < RULES; i++)
+		if (str_eq(kind, str_of(rules[i].kind)))
+			return true;
+	return false;
+}

@@ -1,0 +1,61 @@
+/*
+ * shape.h - secrets that are known by what they look like
+ *
+ * A table of rules (shapes.def): a literal that stands in every such secret,
+ * and a pattern that says whether this is one.  shapes_may_begin() is a look at
+ * two bytes; only where it says yes are literals compared, and only where one
+ * of them stands is a pattern run, on a bounded window, with a match limit.
+ * Bytes, not characters: text that is no UTF-8 is searched like any other.
+ *
+ * A `struct shapes` is immutable; any thread may use it.
+ */
+#ifndef WEIR_AUDIT_SHAPE_H
+#define WEIR_AUDIT_SHAPE_H
+
+#include "base/str.h"
+
+/* A bit for each pair of bytes at which something may begin. */
+struct prefilter {
+	uint64_t bit[65536 / 64];
+};
+
+void prefilter_add(struct prefilter *f, struct str literal);
+
+static inline bool
+prefilter_has(const struct prefilter *f, struct str text, size_t at)
+{
+	unsigned first = (unsigned char)text.p[at];
+	unsigned second = at + 1 < text.n ? (unsigned char)text.p[at + 1] : 0;
+	unsigned pair = first << 8 | second;
+	return (f->bit[pair / 64] >> (pair % 64) & 1) != 0;
+}
+
+struct shapes;
+
+struct shapes *shapes_new(void); /* a pattern that does not compile is our bug */
+void shapes_free(struct shapes *s);
+void shapes_prefilter(
+    const struct shapes *s, struct prefilter *f); /* adds all literals */
+
+#define SHAPE_PARTS 2
+
+struct shape_hit {
+	const char *kind; /* static */
+	size_t end;       /* of the whole match */
+	size_t n;         /* its parts that are secret, in order */
+	struct {
+		size_t from, to;
+	} part[SHAPE_PARTS];
+};
+
+/*
+ * The secret whose literal stands at `at`; *work grows by what it cost.  A
+ * pattern that cannot be run to its end is a hit of kind "doubt".
+ */
+bool shapes_match(const struct shapes *s, struct str text, size_t at,
+    struct shape_hit *hit, size_t *work);
+/* The kind of a value that is wholly one secret, or NULL. */
+const char *shapes_kind(const struct shapes *s, struct str value);
+bool shape_kind_exists(struct str kind);
+
+#endif

@@ -1,0 +1,36 @@
+/*
+ * stream.h - redacting what comes in pieces and may never end
+ *
+ * Pieces are cut anew where no secret can be in two: at a line's end, behind a
+ * PEM block, behind a JSON document, behind a header field and its continuation
+ * lines.  What is given out does not depend on how the input was split.  Memory
+ * is bounded: of a line or document beyond STREAM_UNIT_MAX the rest is masked.
+ */
+#ifndef WEIR_AUDIT_STREAM_H
+#define WEIR_AUDIT_STREAM_H
+
+#include "audit/redact.h"
+
+#define STREAM_UNIT_MAX ((size_t)16 << 20)
+
+struct redact_stream {
+	const struct redactor *redactor;
+	enum redact_as as;
+	struct buf held;               /* not given out yet */
+	size_t begin;                  /* of the unit that is growing, in held */
+	size_t seen;                   /* how far its end was looked for */
+	unsigned depth;                /* JSON: open brackets */
+	bool is_in_string, is_escaped; /* JSON */
+	bool is_in_pem;                /* text */
+	bool is_skipping; /* a unit grew beyond all bounds: its rest is dropped */
+};
+
+void redact_stream_init(
+    struct redact_stream *s, const struct redactor *r, enum redact_as as);
+void redact_stream_fini(struct redact_stream *s);
+/* Appends to `out` what is whole by now. */
+void redact_stream_feed(struct redact_stream *s, struct str in, struct buf *out);
+/* The input has ended: what is held comes out. */
+void redact_stream_end(struct redact_stream *s, struct buf *out);
+
+#endif

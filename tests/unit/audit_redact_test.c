@@ -1,0 +1,452 @@
+/*
+ * audit_redact_test.c - what redact.h and stream.h promise
+ *
+ * Secrets stand here in pieces (a bar between them), so that no scanner of
+ * source code takes this file for a leak.
+ */
+#include "audit/redact.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "audit/stream.h"
+#include "unit.h"
+
+#define PEM_BEGIN "-----BEGIN RSA PRIV|ATE KEY-----"
+#define PEM_END "-----END RSA PRIV|ATE KEY-----"
+
+static const struct {
+	const char *what;
+	enum redact_as as;
+	const char *in;  /* '|' stands for nothing */
+	const char *out; /* #kind# stands for a mark; NULL: as it was */
+} cases[] = {
+	{ "nothing to mask", REDACT_TEXT, "GET /index.html took 12 ms", NULL },
+	{ "no text at all", REDACT_TEXT, "", NULL },
+	{ "a forge's token", REDACT_TEXT,
+	    "use gh|p_0123456789abcdefghijABCDEFGHIJ012345 now", "use #github# now" },
+	{ "a token that ends in -", REDACT_TEXT, "gl|pat-abcdefghijABCDEFGHI- x",
+	    "#gitlab# x" },
+	{ "a token longer than its format", REDACT_TEXT,
+	    "sk-a|nt-api03-0123456789012345678901234567890123456789-more_of_it.",
+	    "#anthropic#." },
+	{ "a token behind an escape", REDACT_TEXT,
+	    "a\\ngh|p_0123456789abcdefghijABCDEFGHIJ012345", "a\\n#github#" },
+	{ "a cloud's key and its secret", REDACT_TEXT,
+	    "AK|IAABCDEFGHIJKLMNOP:0123456789abcdefghij0123456789abcdefghij",
+	    "#aws#:#aws#" },
+	{ "a marker in the middle", REDACT_TEXT,
+	    "x abc8Q|~0123456789012345678901234567890 y", "x #azure# y" },
+	{ "a JWT", REDACT_TEXT,
+	    "jwt ey|JhbGciOiJIUzI1NiJ9.eyJzdWIiOiJzdmMifQ.c2lnbmF0dXJl done",
+	    "jwt #jwt# done" },
+	{ "a bearer without a shape", REDACT_TEXT, "Bearer abcdefgh|ijkl1234 x",
+	    "Bearer #authorization# x" },
+	{ "the word bearer", REDACT_TEXT, "Bearer of good news", NULL },
+	{ "basic", REDACT_TEXT, "Basic dXNlcjpw|YXNz", "Basic #authorization#" },
+	{ "the word basic", REDACT_TEXT, "Basic authentication is off", NULL },
+	{ "key and value", REDACT_TEXT, "db pwd=hunter|2;timeout=30",
+	    "db pwd=#password#;timeout=30" },
+	{ "key and quoted value", REDACT_TEXT, "password='two words' user=svc",
+	    "password='#password#' user=svc" },
+	{ "key and value in colours", REDACT_TEXT,
+	    "\033[32mAPI_KEY\033[0m=\033[1mhunter|2\033[0m",
+	    "\033[32mAPI_KEY\033[0m=\033[1m#api-key#\033[0m" },
+	{ "a value's own shape names it", REDACT_TEXT,
+	    "token=gh|p_0123456789abcdefghijABCDEFGHIJ012345", "token=#github#" },
+	{ "a command's option", REDACT_TEXT, "run --password hunter|2 --user svc",
+	    "run --password #password# --user svc" },
+	{ "a command's login", REDACT_TEXT, "curl -u svc:hunter|2 https://h/",
+	    "curl -u svc:#password# https://h/" },
+	{ "a command's user and group", REDACT_TEXT, "run -u 1000:1000 image", NULL },
+	{ "a key within a word", REDACT_TEXT, "tokenizer=bpe max_tokens=5 token_count: 3",
+	    NULL },
+	{ "a reference", REDACT_TEXT, "password: ${DB_PASSWORD} token: $(cat /run/t)",
+	    NULL },
+	{ "code", REDACT_TEXT, "token = get_token(user)", NULL },
+	{ "somebody's mark", REDACT_TEXT, "password=*** token=[REDACTED]", NULL },
+	{ "userinfo", REDACT_TEXT, "dial https://svc:hunter|2@db.example/x failed",
+	    "dial https://svc:#password#@db.example/x failed" },
+	{ "userinfo with an @ in it", REDACT_URL, "http://svc:p@ss|@word@host:1/",
+	    "http://svc:#password#@host:1/" },
+	{ "userinfo with a / in it", REDACT_URL, "http://svc:p/ss|#word@host:1",
+	    "http://svc:#password#@host:1" },
+	{ "a token for a user", REDACT_URL, "https://deploy|token@host/",
+	    "https://#userinfo#@host/" },
+	{ "a user that is none", REDACT_URL, "ssh://git@host/", NULL },
+	{ "a later @", REDACT_TEXT, "https://host:8443 for build:bot@node7", NULL },
+	{ "query", REDACT_URL,
+	    "https://h/p?limit=20&api_key=hunter|2&key=a|b#access_token=c|d",
+	    "https://h/"
+	    "p?limit=20&api_key=#api-key#&key=#api-key##access_token=#token#" },
+	{ "an encoded key", REDACT_URL, "/p?api%5Fkey=hunter|2",
+	    "/p?api%5Fkey=#api-key#" },
+	{ "a key that is none", REDACT_URL, "/p?page=2&sort_key=name", NULL },
+	{ "PEM", REDACT_TEXT, "a\n" PEM_BEGIN "\nAAAA\nBBBB\n" PEM_END "\nb",
+	    "a\n#pem#\nb" },
+	{ "PEM that was cut", REDACT_TEXT, "a " PEM_BEGIN "\nAAAA\nBBBB", "a #pem#" },
+	{ "a public key", REDACT_TEXT,
+	    "-----BEGIN PUBLIC KEY-----\nAAAA\n-----END PUBLIC KEY-----", NULL },
+	{ "a header field", REDACT_HEADER, "X-Api-Key: hunter|2\r\nAccept: */*\r\n",
+	    "X-Api-Key: #api-key#\r\nAccept: */*\r\n" },
+	{ "the scheme stays", REDACT_HEADER,
+	    "Authorization: Digest username=\"u\", response=\"0|1\"\r\n",
+	    "Authorization: Digest #authorization#\r\n" },
+	{ "cookies", REDACT_HEADER, "Cookie: a=hunter|2; b=hunter|3\r\n",
+	    "Cookie: a=#cookie#; b=#cookie#\r\n" },
+	{ "a cookie's attributes", REDACT_HEADER,
+	    "Set-Cookie: a=hunter|2; Path=/; Secure\r\n",
+	    "Set-Cookie: a=#cookie#; Path=/; Secure\r\n" },
+	{ "obs-fold", REDACT_HEADER, "Authorization: Bearer hun\r\n ter|2\r\nHost: a\r\n",
+	    "Authorization: Bearer #authorization#\r\nHost: a\r\n" },
+	{ "names for values", REDACT_HEADER, "Vary: Cookie, Authorization\r\n", NULL },
+	{ "JSON", REDACT_JSON, "{\"user\":\"u\", \"apiKey\" : \"hunter|2\"}",
+	    "{\"user\":\"u\", \"apiKey\" : \"#api-key#\"}" },
+	{ "a number", REDACT_JSON, "{\"password\":123|4,\"n\":3}",
+	    "{\"password\":\"#password#\",\"n\":3}" },
+	{ "what is under a secret's name", REDACT_JSON,
+	    "{\"secret\":[\"a|b\",{\"c\":\"d\"}],\"e\":\"f\"}",
+	    "{\"secret\":[\"#secret#\",{\"c\":\"#secret#\"}],\"e\":\"f\"}" },
+	{ "an escaped name", REDACT_JSON, "{\"pass\\u0077ord\":\"hunter|2\"}",
+	    "{\"pass\\u0077ord\":\"#password#\"}" },
+	{ "JSON in JSON", REDACT_JSON,
+	    "{\"m\":\"{\\\"password\\\":\\\"a\\\\\\\"b\\\",\\\"n\\\":1}\"}",
+	    "{\"m\":\"{\\\"password\\\":\\\"#password#\\\",\\\"n\\\":1}\"}" },
+	{ "a pair", REDACT_JSON,
+	    "[[\"authorization\",\"Basic dXNl|cg==\"],[\"a\",\"b\"]]",
+	    "[[\"authorization\",\"Basic #authorization#\"],[\"a\",\"b\"]]" },
+	{ "name and value", REDACT_JSON,
+	    "{\"name\":\"DB_PASSWORD\",\"value\":\"hunter|2\"}",
+	    "{\"name\":\"DB_PASSWORD\",\"value\":\"#password#\"}" },
+	{ "a list of names", REDACT_JSON, "{\"required\":[\"password\",\"token\"]}",
+	    NULL },
+	{ "a schema", REDACT_JSON,
+	    "{\"properties\":{\"password\":{\"type\":\"string\"}}}", NULL },
+	{ "JSON lines", REDACT_JSON, "{\"token\":\"a|b\"}\n{\"token\":\"a|b\"}\n",
+	    "{\"token\":\"#token#\"}\n{\"token\":\"#token#\"}\n" },
+	{ "JSON that breaks off", REDACT_JSON, "{\"a\":1,\"token\":\"hun|ter",
+	    "{\"a\":1,\"token\":\"#token#" },
+	{ "no JSON", REDACT_JSON, "{password=hunter|2}", "{password=#password#}" },
+	{ "bytes that are no text", REDACT_TEXT, "\xff\xfe api_key=hunter|2\x01 \x80",
+	    "\xff\xfe api_key=#api-key#\x01 \x80" },
+	{ "a forged mark", REDACT_TEXT, "password=~redacted.nosuch.k1.00000000|0000~",
+	    "password=#password#" },
+	{ "a mark with more behind it", REDACT_TEXT,
+	    "password=~redacted.token.k1.000000000000~hunter|2", "password=#password#" },
+};
+
+/* Without the bars. */
+static struct buf
+joined(const char *parts)
+{
+	struct buf b;
+
+	buf_init(&b, 1 << 20);
+	for (; *parts != '\0'; parts++)
+		if (*parts != '|')
+			buf_char(&b, *parts);
+	return b;
+}
+
+/* The length of the mark at the beginning of s, and its kind; 0: there is none. */
+static size_t
+mark_at(struct str s, struct str *kind)
+{
+	struct str head = STR("~redacted.");
+	size_t dot;
+
+	if (!str_starts(s, head) || !str_find(str_sub(s, head.n, s.n), '.', &dot))
+		return 0;
+	*kind = str_sub(s, head.n, dot);
+	size_t n = head.n + dot + strlen(".k1.") + 13;
+	return s.n >= n && s.p[n - 1] == '~' ? n : 0;
+}
+
+/* Marks become #kind#: their digits are another test's. */
+static struct buf
+with_kinds(struct str s)
+{
+	struct buf b;
+	struct str kind;
+
+	buf_init(&b, 1 << 20);
+	while (s.n > 0) {
+		size_t n = mark_at(s, &kind);
+
+		if (n > 0)
+			buf_fmt(&b, "#%.*s#", STR_ARG(kind));
+		else
+			buf_char(&b, s.p[0]);
+		s = str_sub(s, n > 0 ? n : 1, s.n);
+	}
+	return b;
+}
+
+static struct redactor *
+keyed(const char *key)
+{
+	return redactor_new(str_of(key), "k1");
+}
+
+static struct buf
+redacted(const struct redactor *r, enum redact_as as, struct str in)
+{
+	struct buf out;
+
+	buf_init(&out, 1 << 26);
+	redact(r, as, in, &out);
+	return out;
+}
+
+static void
+test_secrets_go_and_the_rest_stays(void **state)
+{
+	struct redactor *r = keyed("a key");
+
+	(void)state;
+	for (size_t i = 0; i < COUNT_OF(cases); i++) {
+		struct buf in = joined(cases[i].in);
+		struct buf want =
+		    joined(cases[i].out != NULL ? cases[i].out : cases[i].in);
+		struct buf out = redacted(r, cases[i].as, buf_view(&in));
+		struct buf got = with_kinds(buf_view(&out));
+
+		if (!str_eq(buf_view(&got), buf_view(&want)))
+			fail_msg("%s: %s", cases[i].what, buf_cstr(&got));
+		buf_fini(&in);
+		buf_fini(&want);
+		buf_fini(&out);
+		buf_fini(&got);
+	}
+	redactor_free(r);
+}
+
+static void
+assert_twice_is_once(const struct redactor *r, const char *what, struct str in)
+{
+	for (int as = REDACT_TEXT; as <= REDACT_URL; as++) {
+		struct buf once = redacted(r, (enum redact_as)as, in);
+		struct buf twice = redacted(r, (enum redact_as)as, buf_view(&once));
+
+		if (!str_eq(buf_view(&once), buf_view(&twice)))
+			fail_msg("%s: %s", what, buf_cstr(&twice));
+		buf_fini(&once);
+		buf_fini(&twice);
+	}
+}
+
+static void
+test_redacting_twice_is_redacting_once(void **state)
+{
+	struct redactor *r = keyed("a key");
+
+	(void)state;
+	for (size_t i = 0; i < COUNT_OF(cases); i++) {
+		struct buf in = joined(cases[i].in);
+
+		for (size_t from = 0; from < in.n; from += 7)
+			assert_twice_is_once(
+			    r, cases[i].what, str_sub(buf_view(&in), from, in.n));
+		buf_fini(&in);
+	}
+	redactor_free(r);
+}
+
+/* The output of a stream fed `step` bytes at a time. */
+static struct buf
+streamed(const struct redactor *r, enum redact_as as, struct str in, size_t step)
+{
+	struct redact_stream s;
+	struct buf out;
+
+	buf_init(&out, 1 << 20);
+	redact_stream_init(&s, r, as);
+	for (size_t at = 0; at < in.n; at += step)
+		redact_stream_feed(&s, str_sub(in, at, step), &out);
+	redact_stream_end(&s, &out);
+	redact_stream_fini(&s);
+	return out;
+}
+
+static void
+test_a_stream_gives_the_same_however_it_is_split(void **state)
+{
+	struct redactor *r = keyed("a key");
+
+	(void)state;
+	for (size_t i = 0; i < COUNT_OF(cases); i++) {
+		struct buf in = joined(cases[i].in);
+		struct buf whole = redacted(r, cases[i].as, buf_view(&in));
+
+		for (size_t step = 1; step < 40; step += 3) {
+			struct buf pieces = streamed(r, cases[i].as, buf_view(&in), step);
+
+			if (!str_eq(buf_view(&pieces), buf_view(&whole)))
+				fail_msg("%s: by %zu: %s", cases[i].what, step,
+				    buf_cstr(&pieces));
+			buf_fini(&pieces);
+		}
+		buf_fini(&in);
+		buf_fini(&whole);
+	}
+	redactor_free(r);
+}
+
+static void
+test_a_line_is_given_out_when_it_ends(void **state)
+{
+	struct redactor *r = keyed("a key");
+	struct redact_stream s;
+	struct buf out;
+
+	(void)state;
+	buf_init(&out, 1 << 20);
+	redact_stream_init(&s, r, REDACT_TEXT);
+	redact_stream_feed(&s, STR("one\ntwo"), &out);
+	assert_true(str_eq(buf_view(&out), STR("one\n")));
+	redact_stream_feed(&s, STR("\n"), &out);
+	assert_true(str_eq(buf_view(&out), STR("one\ntwo\n")));
+	redact_stream_fini(&s);
+	buf_fini(&out);
+	redactor_free(r);
+}
+
+static void
+test_a_line_without_end_is_masked_in_bounded_memory(void **state)
+{
+	static char piece[1 << 20];
+	struct redactor *r = keyed("a key");
+	struct redact_stream s;
+	struct buf out;
+
+	(void)state;
+	memset(piece, 'a', sizeof(piece));
+	buf_init(&out, 1 << 30);
+	redact_stream_init(&s, r, REDACT_TEXT);
+	for (size_t n = 0; n < 3 * STREAM_UNIT_MAX; n += sizeof(piece)) {
+		redact_stream_feed(&s, (struct str){ piece, sizeof(piece) }, &out);
+		assert_true(s.held.cap <= 4 * STREAM_UNIT_MAX);
+	}
+	redact_stream_feed(&s, STR("\nnext\n"), &out);
+	redact_stream_end(&s, &out);
+	struct buf got = with_kinds(buf_view(&out));
+	assert_string_equal(buf_cstr(&got), "#doubt#\nnext\n");
+	redact_stream_fini(&s);
+	buf_fini(&out);
+	buf_fini(&got);
+	redactor_free(r);
+}
+
+/* The digits of the mark that `out` ends with. */
+static struct str
+digits(const struct buf *out)
+{
+	return str_sub(buf_view(out), out->n - 13, 12);
+}
+
+static void
+test_one_secret_has_one_mark_in_every_form(void **state)
+{
+	static const struct {
+		enum redact_as as;
+		const char *in;
+	} forms[] = {
+		{ REDACT_TEXT, "password=\"hun/ter2\"" },
+		{ REDACT_URL, "?password=hun%2fter2" },
+		{ REDACT_JSON, "{\"password\":\"hun\\/ter2\"}" },
+		{ REDACT_JSON, "{\"password\":\"hun\\u002Fter2\"}" },
+		{ REDACT_HEADER, "X-Token: hun/ter2\r\n" },
+	};
+	struct redactor *r = keyed("a key");
+	struct redactor *other = keyed("another key");
+	struct buf mark, foreign;
+
+	(void)state;
+	buf_init(&mark, 100);
+	buf_init(&foreign, 100);
+	redact_mark(r, "password", STR("hun/ter2"), &mark);
+	redact_mark(other, "password", STR("hun/ter2"), &foreign);
+	assert_false(str_eq(digits(&mark), digits(&foreign)));
+	for (size_t i = 0; i < COUNT_OF(forms); i++) {
+		struct buf out = redacted(r, forms[i].as, str_of(forms[i].in));
+
+		assert_row(
+		    forms[i].in, memmem(out.p, out.n, digits(&mark).p, 12) != NULL);
+		buf_fini(&out);
+	}
+	buf_fini(&mark);
+	buf_fini(&foreign);
+	redactor_free(r);
+	redactor_free(other);
+}
+
+static void
+test_without_a_key_marks_say_k0(void **state)
+{
+	struct redactor *r = redactor_new(STR_NONE, "k7");
+	struct buf out = redacted(r, REDACT_TEXT, STR("password=hunter2"));
+
+	(void)state;
+	assert_true(str_starts(buf_view(&out), STR("password=~redacted.password.k0.")));
+	buf_fini(&out);
+	redactor_free(r);
+}
+
+static void
+test_names_are_judged_by_their_last_words(void **state)
+{
+	static const char *const secret[] = { "password", "DB_PASSWORD", "clientSecret",
+		"x-api-key", "PGPASSWORD", "Proxy-Authorization", "refresh.token",
+		"AWSSecretAccessKey", "csrftoken", "DB_PASS" };
+	static const char *const plain[] = { "tokenizer", "token_type", "max_tokens",
+		"password_hint", "sort_key", "author", "passport", "monkey",
+		"private_key_id", "", "bypass" };
+
+	(void)state;
+	for (size_t i = 0; i < COUNT_OF(secret); i++)
+		assert_row(secret[i], redact_is_secret_name(str_of(secret[i])));
+	for (size_t i = 0; i < COUNT_OF(plain); i++)
+		assert_row(plain[i], !redact_is_secret_name(str_of(plain[i])));
+}
+
+/* It would be minutes if anything were looked at again and again. */
+static void
+test_what_repeats_costs_no_more_than_its_length(void **state)
+{
+	static const char *const units[] = { "eyJ.", "://a:b", "password=$", "a:b@", "=",
+		"MT.", "-----BEGIN PRIVATE KEY", "~redacted.", "mysql ", "Bearer ",
+		"\\\"", "--", "AKIA", "{\"token\":[", "://a:b/", "x\\", "password='" };
+	struct redactor *r = keyed("a key");
+
+	(void)state;
+	for (size_t i = 0; i < COUNT_OF(units); i++)
+		for (int as = REDACT_TEXT; as <= REDACT_URL; as++) {
+			struct buf in;
+
+			buf_init(&in, 1 << 20);
+			while (in.n < 200000)
+				buf_text(&in, units[i]);
+			struct buf out = redacted(r, (enum redact_as)as, buf_view(&in));
+			buf_fini(&in);
+			buf_fini(&out);
+		}
+	redactor_free(r);
+}
+
+int
+main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(test_secrets_go_and_the_rest_stays),
+		cmocka_unit_test(test_redacting_twice_is_redacting_once),
+		cmocka_unit_test(test_a_stream_gives_the_same_however_it_is_split),
+		cmocka_unit_test(test_a_line_is_given_out_when_it_ends),
+		cmocka_unit_test(test_a_line_without_end_is_masked_in_bounded_memory),
+		cmocka_unit_test(test_one_secret_has_one_mark_in_every_form),
+		cmocka_unit_test(test_without_a_key_marks_say_k0),
+		cmocka_unit_test(test_names_are_judged_by_their_last_words),
+		cmocka_unit_test(test_what_repeats_costs_no_more_than_its_length),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
