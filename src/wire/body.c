@@ -167,8 +167,8 @@ enter(struct body_reader *r, enum state state, char c)
 {
 	if (state >= EXT_SPACE && state <= EXT_QUOTED_END)
 		return count_ext(r);
-	if (state >= TRAILER && state <= END_LF)
-		return ++r->trailer <= TRAILER_MAX;
+	if (r->state >= TRAILER && ++r->trailer > TRAILER_MAX)
+		return false;
 	if (state == SIZE)
 		return add_digit(r, c);
 	if (state == SIZE_FIRST)

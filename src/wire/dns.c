@@ -9,7 +9,8 @@
 #define TYPE_CNAME 5
 #define RCODE_NXDOMAIN 3
 #define WIRE_NAME_MAX 255
-/* No name has more addresses, and each record is read again for each step of the chain. */
+/* No name has more addresses, and each record is read again for each step of the chain.
+ */
 #define RECORDS_MAX 1024
 
 /* Reads move `at` forward; one that does not fit sets is_bad and yields zeros. */

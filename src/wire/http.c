@@ -9,7 +9,7 @@
 static const char *const error_text[HTTP_ERROR_N] = {
 	[HTTP_OK] = "ok",
 	[HTTP_START_LINE] =
-	    "the first line is not METHOD SP TARGET SP HTTP/1.1 CRLF with single spaces",
+	    "the first line must be METHOD TARGET HTTP/1.1 (or HTTP/1.1 STATUS PHRASE)",
 	[HTTP_VERSION] = "only HTTP/1.1 and HTTP/1.0 are spoken here",
 	[HTTP_LINE_END] = "lines must end in CR LF, and nothing else may hold a CR or LF",
 	[HTTP_CONTROL] = "a control byte stands in the head; this may be no HTTP at all",

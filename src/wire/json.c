@@ -98,7 +98,7 @@ void
 json_text(struct json_out *j, const char *s)
 {
 	if (s == NULL)
-		json_null(j);
+		json_raw(j, STR("null"));
 	else
 		json_str(j, str_of(s));
 }
@@ -114,12 +114,6 @@ void
 json_bool(struct json_out *j, bool b)
 {
 	json_raw(j, b ? STR("true") : STR("false"));
-}
-
-void
-json_null(struct json_out *j)
-{
-	json_raw(j, STR("null"));
 }
 
 /* --- reading --- */
