@@ -25,12 +25,6 @@ struct resolver_options {
 	msec timeout_ms; /* of one lookup, all tries */
 };
 
-struct static_host {
-	struct host host;
-	const struct addr *addr;
-	size_t naddr;
-};
-
 struct found {
 	/* 0, ERR_NXDOMAIN, ERR_NODATA, ERR_SERVFAIL, ERR_DNS_TIMEOUT; ERR_FULL: too many
 	 * under way */

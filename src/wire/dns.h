@@ -33,6 +33,13 @@ struct dns_answer {
 	struct host canonical; /* the chain's last name */
 };
 
+/* An answer that needs no question: one name of dns.hosts. */
+struct static_host {
+	struct host host;
+	const struct addr *addr; /* borrowed */
+	size_t naddr;
+};
+
 enum dns_result dns_read_answer(struct dns_answer *out, struct str message,
     const struct host *asked, enum dns_type type) MUST_CHECK;
 

@@ -2,14 +2,11 @@
  * conf_report_test.c - findings are shown with their line, safely
  */
 #include <jansson.h>
-#include <setjmp.h>
-#include <stdarg.h>
 #include <stdlib.h>
 #include <string.h>
 
-#include <cmocka.h>
-
 #include "conf/report.h"
+#include "unit.h"
 
 static char *
 as_text(const struct report *r)
@@ -56,7 +53,7 @@ static void
 test_line_and_caret_are_shown(void **state)
 {
 	(void)state;
-	for (size_t i = 0; i < sizeof(lines) / sizeof(lines[0]); i++) {
+	for (size_t i = 0; i < COUNT_OF(lines); i++) {
 		struct mark mark = { "f.yaml", lines[i].line, lines[i].column };
 		struct report r;
 		report_init(&r);
@@ -171,7 +168,7 @@ test_misspelt_words_find_their_neighbour(void **state)
 		"production", "user", "dns" };
 
 	(void)state;
-	for (size_t i = 0; i < sizeof(words) / sizeof(words[0]); i++) {
+	for (size_t i = 0; i < COUNT_OF(words); i++) {
 		const char *near = report_suggest(str_of(words[i].word), known, 6);
 		if ((near == NULL) != (words[i].near == NULL) ||
 		    (near != NULL && strcmp(near, words[i].near) != 0))

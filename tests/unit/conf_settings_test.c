@@ -3,18 +3,15 @@
  */
 #include <fcntl.h>
 #include <jansson.h>
-#include <setjmp.h>
-#include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include <cmocka.h>
-
 #include "base/log.h"
 #include "conf/settings.h"
+#include "unit.h"
 
 static struct settings *
 load(const char *text, struct report *rep)
@@ -181,7 +178,7 @@ static void
 test_faults_have_their_code_and_place(void **state)
 {
 	(void)state;
-	for (size_t i = 0; i < sizeof(faults) / sizeof(faults[0]); i++) {
+	for (size_t i = 0; i < COUNT_OF(faults); i++) {
 		struct report rep;
 		struct settings *s = load(faults[i].text, &rep);
 		if (s != NULL || rep.n == 0)
@@ -239,7 +236,7 @@ static void
 test_no_finding_shows_a_secret(void **state)
 {
 	(void)state;
-	for (size_t i = 0; i < sizeof(leaks) / sizeof(leaks[0]); i++) {
+	for (size_t i = 0; i < COUNT_OF(leaks); i++) {
 		struct report rep;
 		struct buf b;
 		assert_null(load(leaks[i], &rep));
@@ -314,7 +311,7 @@ test_references_are_resolved(void **state)
 	setenv("WEIR_TEST_KEY", "from-env", 1);
 	setenv("WEIR_TEST_EMPTY", "", 1);
 	setenv("CREDENTIALS_DIRECTORY", directory, 1);
-	for (size_t i = 0; i < sizeof(references) / sizeof(references[0]); i++) {
+	for (size_t i = 0; i < COUNT_OF(references); i++) {
 		struct report rep;
 		struct settings *s = load_key(references[i].reference, &rep);
 		const char *code = rep.n == 0 ? NULL : rep.finding[0].code;
@@ -349,7 +346,7 @@ test_whole_file_must_be_fit_to_serve(void **state)
 
 	(void)state;
 	snprintf(path, sizeof(path), "%s/weir.yaml", directory);
-	for (size_t i = 0; i < sizeof(wholes) / sizeof(wholes[0]); i++) {
+	for (size_t i = 0; i < COUNT_OF(wholes); i++) {
 		struct report rep;
 		put_file("weir.yaml", wholes[i].text, strlen(wholes[i].text), 0600);
 		report_init(&rep);

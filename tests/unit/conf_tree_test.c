@@ -2,16 +2,13 @@
  * conf_tree_test.c - YAML is read strictly, and every fault has its place
  */
 #include <fcntl.h>
-#include <setjmp.h>
-#include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
-#include <cmocka.h>
-
 #include "conf/tree.h"
+#include "unit.h"
 
 static struct tree *
 read_text(const char *text, struct report *rep)
@@ -81,7 +78,7 @@ static void
 test_what_is_refused_has_its_code_and_place(void **state)
 {
 	(void)state;
-	for (size_t i = 0; i < sizeof(refused) / sizeof(refused[0]); i++) {
+	for (size_t i = 0; i < COUNT_OF(refused); i++) {
 		struct report rep;
 		struct tree *t = read_text(refused[i].text, &rep);
 		tree_free(t);
@@ -326,7 +323,7 @@ static void
 test_values_are_read_strictly(void **state)
 {
 	(void)state;
-	for (size_t i = 0; i < sizeof(values) / sizeof(values[0]); i++) {
+	for (size_t i = 0; i < COUNT_OF(values); i++) {
 		char text[64];
 		struct report rep;
 		int64_t value = -1;
