@@ -50,8 +50,7 @@ parse_group(uint8_t out[static 2], struct str text)
 	return true;
 }
 
-/* Groups between colons, no "::" among them; the last piece of all may be a dotted quad.
- */
+/* Groups between colons, no "::" among them; the very last may be a dotted quad. */
 static bool
 parse_groups(uint8_t out[static 16], size_t *n, struct str text, bool is_tail)
 {
@@ -306,7 +305,7 @@ prefix_of(struct prefix *out, const struct addr *a, unsigned len)
 	if (len > 128)
 		return false;
 	for (unsigned i = 0; i < 16; i++)
-		out->addr.b[i] = a->b[i] & mask_at(len, i);
+		out->addr.b[i] = (uint8_t)(a->b[i] & mask_at(len, i));
 	out->len = (uint8_t)len;
 	return true;
 }
@@ -343,8 +342,8 @@ prefix_text(char out[static PREFIX_TEXT], const struct prefix *p)
 {
 	char addr[ADDR_TEXT];
 	bool is_v4 = p->len >= V4_BITS_BEFORE && addr_is_v4(&p->addr);
+	unsigned bits = is_v4 ? p->len - V4_BITS_BEFORE : p->len;
 
-	snprintf(out, PREFIX_TEXT, "%s/%u", addr_text(addr, &p->addr),
-	    is_v4 ? p->len - V4_BITS_BEFORE : p->len);
+	snprintf(out, PREFIX_TEXT, "%s/%u", addr_text(addr, &p->addr), bits);
 	return out;
 }

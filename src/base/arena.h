@@ -21,8 +21,9 @@ struct arena {
 
 void arena_init(struct arena *a, size_t max);
 void arena_fini(struct arena *a);
-void arena_reset(struct arena *a); /* as fini, but the last block is kept for reuse */
-void *arena_alloc(struct arena *a, size_t n) MUST_CHECK; /* aligned, not zeroed; NULL beyond max */
+void arena_reset(struct arena *a); /* as fini, but keeps a small block for reuse */
+/* Aligned for anything; NULL beyond max. */
+void *arena_alloc(struct arena *a, size_t n) MUST_CHECK;
 void *arena_zalloc(struct arena *a, size_t n) MUST_CHECK;
 /* A copy of s in the arena with a NUL behind it; p is NULL beyond max. */
 struct str arena_str(struct arena *a, struct str s);

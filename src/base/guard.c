@@ -2,12 +2,10 @@
 
 #include <string.h>
 
-#define V6(...) \
-	{ \
-		{ \
-			__VA_ARGS__ \
-		} \
-	} /* leading bytes; the rest is zero */
+/* Leading bytes; the rest is zero. */
+/* clang-format off */
+#define V6(...) { { __VA_ARGS__ } }
+/* clang-format on */
 #define COUNT_OF(table) (sizeof(table) / sizeof(*(table)))
 
 struct row {
@@ -48,8 +46,7 @@ static const struct row never[] = {
 	{ { V6(0x20, 0x02), 16 }, "address is a 6to4 form" },
 };
 
-/* The IANA special-purpose registries; the first that has the address gives the sentence.
- */
+/* The IANA special-purpose registries; the first that has the address gives its why. */
 static const struct row special[] = {
 	{ V4_PREFIX(10, 0, 0, 0, 8), "address is on a private network" },
 	{ V4_PREFIX(100, 64, 0, 0, 10), "address is on a carrier's shared network" },
@@ -108,8 +105,7 @@ is_loopback(const struct addr *a)
 	return prefixes_have(loopback, COUNT_OF(loopback), a);
 }
 
-/* RFC 5214 6.1: the interface identifier of an address that is routed to the IPv4 host in
- * it. */
+/* RFC 5214 6.1: an interface identifier that is routed to the IPv4 host in it. */
 static bool
 is_isatap(const struct addr *a)
 {

@@ -26,8 +26,9 @@ struct vetted {
 
 /* Where this weir stands.  Immutable once shared; lists are owned by the snapshot. */
 struct place {
-	const struct endpoint *service; /* own listeners and dependencies: by address and port */
-	size_t nservice; /* an all-zero address (0.0.0.0, ::) means every own address */
+	/* own listeners and dependencies; 0.0.0.0 and :: mean every own address */
+	const struct endpoint *service;
+	size_t nservice;
 	const struct addr *own; /* addresses of own interfaces */
 	size_t nown;
 	const struct prefix *onlink; /* prefixes of own interfaces */
@@ -58,10 +59,10 @@ struct opened {
 bool guard_vet(struct vetted *out, const struct addr *found, size_t n, uint16_t port,
     const struct place *place, const struct opened *opened, const char **why) MUST_CHECK;
 
-/* Is this address outside what anyone may reach without a rule that opens it? For load-time checks. */
-bool guard_is_closed(const struct addr *a); /* private, special or metadata */
+/* For load-time checks: nobody reaches it without a rule (private, special, metadata). */
+bool guard_is_closed(const struct addr *a);
 bool guard_is_metadata(const struct addr *a);
-bool guard_touches_metadata(const struct prefix *p); /* p covers a metadata address */
-bool guard_touches_loopback(const struct prefix *p); /* p overlaps loopback or link-local */
+bool guard_touches_metadata(const struct prefix *p);
+bool guard_touches_loopback(const struct prefix *p); /* or link-local */
 
 #endif

@@ -14,12 +14,13 @@ struct list {
 	struct list *next, *prev;
 };
 
-#define list_entry(link, type, member) ((type *)(void *)((char *)(link) - offsetof(type, member)))
+#define list_entry(link, type, member) \
+	((type *)(void *)((char *)(link)-offsetof(type, member)))
 #define list_each(at, head) for ((at) = (head)->next; (at) != (head); (at) = (at)->next)
 /* the member may be removed while walking */
-#define list_each_safe(at, tmp, head)                                                    \
-	for ((at) = (head)->next, (tmp) = (at)->next; (at) != (head);                    \
-	    (at) = (tmp), (tmp) = (at)->next)
+#define list_each_safe(at, tmp, head) \
+	for ((at) = (head)->next, (tmp) = (at)->next; (at) != (head); \
+	     (at) = (tmp), (tmp) = (at)->next)
 
 static inline void
 list_init(struct list *l)

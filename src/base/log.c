@@ -4,6 +4,7 @@
 #include <inttypes.h>
 #include <stdatomic.h>
 #include <stdio.h>
+#include <string.h>
 #include <time.h>
 #include <unistd.h>
 
@@ -48,11 +49,17 @@ log_number(char out[static 24], int64_t n)
 	return out;
 }
 
-/* A piece that cannot be shown as it is; `code` is its character, U+FFFD when it is none. */
+static bool
+needs_backslash(char c)
+{
+	return c != '\0' && strchr("\"\\", c) != NULL;
+}
+
+/* A piece that cannot be shown as it is; its character, or U+FFFD when it is none. */
 static void
 escape(struct buf *line, enum log_format format, struct str bytes, uint32_t code)
 {
-	if (bytes.p[0] == '"' || bytes.p[0] == '\\') {
+	if (needs_backslash(bytes.p[0])) {
 		buf_char(line, '\\');
 		buf_str(line, bytes);
 	} else if (format == LOG_JSON) {
@@ -67,7 +74,7 @@ escape(struct buf *line, enum log_format format, struct str bytes, uint32_t code
 static void
 add_quoted(struct buf *line, enum log_format format, struct str value)
 {
-	buf_char(line, '"');
+	buf_text(line, "\"");
 	while (value.n > 0) {
 		uint32_t code = 0xfffd;
 		size_t n = utf8_char(value, &code);
@@ -75,13 +82,13 @@ add_quoted(struct buf *line, enum log_format format, struct str value)
 
 		if (n == 0)
 			escape(line, format, piece, 0xfffd);
-		else if (code == '"' || code == '\\' || utf8_is_control(code))
+		else if (needs_backslash(piece.p[0]) || utf8_is_control(code))
 			escape(line, format, piece, code);
 		else
 			buf_str(line, piece);
 		value = str_sub(value, piece.n, value.n);
 	}
-	buf_char(line, '"');
+	buf_text(line, "\"");
 }
 
 /* Words of these characters need no quotes in text. */
@@ -91,7 +98,7 @@ is_plain(struct str value)
 	for (size_t i = 0; i < value.n; i++) {
 		char c = value.p[i];
 
-		if (c <= ' ' || c >= 0x7f || c == '"' || c == '\\' || c == '=')
+		if (c <= ' ' || c >= 0x7f || c == '=' || needs_backslash(c))
 			return false;
 	}
 	return value.n > 0;
@@ -133,8 +140,7 @@ begin_line(
 	add_quoted(line, format, str_of(message));
 }
 
-/* `scratch` holds the value while the filter rewrites it: whole, since half a secret is
- * not recognised. */
+/* The filter rewrites the whole value in `scratch`: half a secret is not recognised. */
 static void
 add_pair(struct buf *line, enum log_format format, const char *key, const char *text,
     struct buf *scratch)

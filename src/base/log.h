@@ -17,17 +17,18 @@ enum log_level { LOG_ERROR, LOG_WARN, LOG_INFO, LOG_DEBUG };
 enum log_format { LOG_TEXT, LOG_JSON };
 
 void log_setup(enum log_level level, enum log_format format);
-void log_filter(void (*fn)(struct buf *value, void *arg), void *arg); /* rewrites each value in place; set once at start */
+/* Rewrites each value in place, from any thread; set once, before threads start. */
+void log_filter(void (*fn)(struct buf *value, void *arg), void *arg);
 bool log_wants(enum log_level level);
 void log_write(enum log_level level, const char *message, ...) __attribute__((sentinel));
 
-#define log_error(...) log_write(LOG_ERROR, __VA_ARGS__, NULL)
-#define log_warn(...) log_write(LOG_WARN, __VA_ARGS__, NULL)
-#define log_info(...) log_write(LOG_INFO, __VA_ARGS__, NULL)
-#define log_debug(...)                                                                   \
-	do {                                                                             \
-		if (log_wants(LOG_DEBUG))                                                \
-			log_write(LOG_DEBUG, __VA_ARGS__, NULL);                         \
+#define log_error(...) log_write(LOG_ERROR, __VA_ARGS__, (char *)NULL)
+#define log_warn(...) log_write(LOG_WARN, __VA_ARGS__, (char *)NULL)
+#define log_info(...) log_write(LOG_INFO, __VA_ARGS__, (char *)NULL)
+#define log_debug(...) \
+	do { \
+		if (log_wants(LOG_DEBUG)) \
+			log_write(LOG_DEBUG, __VA_ARGS__, (char *)NULL); \
 	} while (0)
 
 /* A number as text for a log pair; lives as long as the enclosing block. */

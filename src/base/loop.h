@@ -20,22 +20,28 @@ typedef int64_t usec; /* microseconds */
 struct loop;
 
 struct loop *loop_new(void);
-void loop_free(struct loop *l); /* runs what is left in the mailbox and the free list first */
-void loop_run(struct loop *l); /* until loop_stop() */
+void loop_free(struct loop *l); /* runs what is left in mailbox and free list first */
+void loop_run(struct loop *l);  /* until loop_stop() */
 void loop_stop(struct loop *l); /* any thread */
 struct event_base *loop_base(struct loop *l);
 
 /* fn(arg) runs once on the loop's thread, in the order posted.  Any thread. */
 void loop_post(struct loop *l, void (*fn)(void *arg), void *arg);
-/* fn(arg) runs when this turn's callbacks are done: how objects that callbacks may still name are freed. */
+/*
+ * fn(arg) runs when this turn's callbacks are done: how objects that callbacks
+ * may still name are freed.
+ */
 void loop_free_later(struct loop *l, void (*fn)(void *arg), void *arg);
 
-msec loop_now(const struct loop *l); /* monotonic, as of this turn's beginning */
+msec loop_now(const struct loop *l);    /* monotonic, as of this turn's beginning */
 usec loop_now_us(const struct loop *l); /* the same, finer */
-usec clock_mono_us(void); /* read now */
-usec clock_wall_us(void); /* since 1970, UTC; read now */
+usec clock_mono_us(void);               /* read now */
+usec clock_wall_us(void);               /* since 1970, UTC; read now */
 
-/* A deadline (timer.h): late by at most 32 ms, never early.  Again moves it; moving later is one store. */
+/*
+ * A deadline (timer.h): late by at most 32 ms, never early.  Setting it again
+ * moves it; moving it later is one store.
+ */
 void timer_set(struct loop *l, struct timer *t, msec delay_ms);
 
 #endif

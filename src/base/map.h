@@ -19,8 +19,9 @@ struct map {
 
 void map_init(struct map *m);
 void map_fini(struct map *m, void (*free_value)(void *)); /* free_value may be NULL */
-void *map_get(const struct map *m, struct str key); /* NULL: not there */
-void *map_put(struct map *m, struct str key, void *value); /* value not NULL; returns the old one or NULL */
+void *map_get(const struct map *m, struct str key);       /* NULL: not there */
+/* The value is not NULL; returns the old one or NULL. */
+void *map_put(struct map *m, struct str key, void *value);
 void *map_del(struct map *m, struct str key); /* returns what was there */
 /* Walk: *at starts at 0; false at the end.  The map must not change meanwhile. */
 bool map_next(const struct map *m, size_t *at, struct str *key, void **value);

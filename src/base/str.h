@@ -34,7 +34,7 @@ struct str {
 #define STR_NONE ((struct str){ NULL, 0 })
 #define STR_ARG(s) (int)(s).n, (s).p /* for "%.*s" */
 
-struct str str_of(const char *cstr); /* NULL is the empty slice */
+struct str str_of(const char *cstr);                     /* NULL is the empty slice */
 struct str str_sub(struct str s, size_t from, size_t n); /* clipped to s */
 bool str_eq(struct str a, struct str b);
 bool str_eq_nocase(struct str a, struct str b); /* ASCII only */
@@ -43,7 +43,7 @@ bool str_ends(struct str s, struct str suffix);
 bool str_find(struct str s, char c, size_t *at); /* first; *at only when true */
 bool str_rfind(struct str s, char c, size_t *at);
 struct str str_trim(struct str s); /* SP and HTAB, both ends */
-/* The next piece up to `sep`; *rest moves past it.  False when *rest was used up (p == NULL). */
+/* The next piece up to `sep`; *rest moves past it.  False: *rest was used up (p NULL). */
 bool str_split(struct str *rest, char sep, struct str *piece);
 /* Plain decimal: digits only, no sign, no leading zero unless "0", fits in 64 bits. */
 bool str_decimal(struct str s, uint64_t *out);
@@ -58,13 +58,13 @@ int ascii_hex_value(char c); /* -1 when it is none */
 struct buf {
 	char *p;
 	size_t n, cap;
-	size_t max; /* never holds more than this */
+	size_t max;   /* never holds more than this */
 	bool is_over; /* something did not fit; it was left out whole */
 };
 
 void buf_init(struct buf *b, size_t max); /* allocates nothing yet */
-void buf_fini(struct buf *b); /* frees; the buf may be used again (empty) */
-void buf_reset(struct buf *b); /* empty, keeps its memory, clears is_over */
+void buf_fini(struct buf *b);             /* frees; the buf may be used again (empty) */
+void buf_reset(struct buf *b);            /* empty, keeps its memory, clears is_over */
 void buf_add(struct buf *b, const void *p, size_t n);
 void buf_str(struct buf *b, struct str s);
 void buf_text(struct buf *b, const char *cstr);
@@ -76,6 +76,6 @@ void buf_drop(struct buf *b, size_t n); /* forget the first n bytes */
 char *buf_room(struct buf *b, size_t n);
 void buf_grew(struct buf *b, size_t n);
 struct str buf_view(const struct buf *b); /* good until the next change */
-const char *buf_cstr(struct buf *b); /* NUL-terminated view, the NUL not counted */
+const char *buf_cstr(struct buf *b);      /* NUL-terminated view, the NUL not counted */
 
 #endif

@@ -107,7 +107,7 @@ tick_of(msec at)
 	return (at + WHEEL_TICK_MS - 1) / WHEEL_TICK_MS; /* up: never early */
 }
 
-/* Where a timer lies, from its deadline; `first` is the earliest tick that can still run.
+/* Lays a timer where its deadline says; `first` is the earliest tick that can still run.
  */
 static void
 file(struct wheel *w, struct timer *t, int64_t first)
@@ -130,8 +130,7 @@ file(struct wheel *w, struct timer *t, int64_t first)
 		w->next = due;
 }
 
-/* Ticks without work need no running; without this step an idle wheel would file by an
- * old time. */
+/* Ticks without work need no running, but an idle wheel must not file by an old time. */
 static void
 skip_idle(struct wheel *w, msec now)
 {

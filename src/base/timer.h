@@ -31,7 +31,7 @@ void timer_init(struct timer *t, void (*fn)(void *arg), void *arg);
 void timer_clear(struct timer *t); /* fine when it is not set */
 bool timer_is_set(const struct timer *t);
 
-#define WHEEL_TICK_MS 32
+#define WHEEL_TICK_MS INT64_C(32)
 #define WHEEL_SLOTS 512
 #define WHEEL_NEVER INT64_MAX
 

@@ -4,7 +4,7 @@
 
 #include "unit.h"
 
-#define MANY 5000
+#define MANY INT64_C(5000)
 #define HOUR INT64_C(3600000)
 #define NEVER_DUE (-1)
 
