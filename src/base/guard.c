@@ -261,6 +261,14 @@ guard_vet(struct vetted *out, const struct addr *found, size_t n, uint16_t port,
 	return true;
 }
 
+struct addr
+guard_unwrap(const struct addr *a, const struct place *place)
+{
+	struct addr inner;
+
+	return unwrap(&inner, a, place->nat64, place->nnat64) ? inner : *a;
+}
+
 bool
 guard_is_closed(const struct addr *a)
 {

@@ -59,6 +59,10 @@ struct opened {
 bool guard_vet(struct vetted *out, const struct addr *found, size_t n, uint16_t port,
     const struct place *place, const struct opened *opened, const char **why) MUST_CHECK;
 
+/* The IPv4 address a NAT64 translator would reach for `a`, or `a` itself: what a rule
+ * means by an address. */
+struct addr guard_unwrap(const struct addr *a, const struct place *place);
+
 /* For load-time checks: nobody reaches it without a rule (private, special, metadata). */
 bool guard_is_closed(const struct addr *a);
 bool guard_is_metadata(const struct addr *a);

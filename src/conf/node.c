@@ -66,8 +66,8 @@ is_one_of(struct str text, const char *const *words, size_t n)
 	return false;
 }
 
-static bool
-is_null(const struct node *n)
+bool
+node_is_null(const struct node *n)
 {
 	static const char *const nulls[] = { "", "~", "null", "Null", "NULL" };
 
@@ -98,7 +98,7 @@ node_is(
 
 	if (n->is_broken)
 		return false;
-	if (is_null(n)) {
+	if (node_is_null(n)) {
 		node_error(t, n, rep, "null_value",
 		    "give it a value, or leave the key out to have its default",
 		    "%s is missing here", type_name(type));

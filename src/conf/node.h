@@ -50,6 +50,8 @@ bool node_duration(const struct tree *t, const struct node *n, struct report *re
     int64_t *ms); /* "250ms" "5s" "2m" "24h" or 0 */
 bool node_size(const struct tree *t, const struct node *n, struct report *rep,
     int64_t *bytes); /* "16KiB" "10MiB" "1GiB" "2TiB" "512B" or 0 */
+/* A plain null, ~ or nothing at all: where a list is wanted, no list. */
+bool node_is_null(const struct node *n);
 /* Is it of that type?  False after reporting `wrong_type` (or null_value). */
 bool node_is(
     const struct tree *t, const struct node *n, struct report *rep, enum node_type type);

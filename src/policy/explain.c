@@ -3,38 +3,446 @@
  */
 #include "policy/explain.h"
 
+#include <string.h>
+
+#include "policy/ask.h"
+
+void
+explain_ask_init(struct explain_ask *ask, struct str method, struct str target)
+{
+	bool is_https = str_eq_nocase(str_sub(target, 0, 8), STR("https://"));
+	bool is_connect = str_eq(method, STR("CONNECT"));
+
+	*ask = (struct explain_ask){ .method = method, .target = target };
+	if (is_https && !is_connect) {
+		ask->is_https_inside = true;
+		return;
+	}
+	for (size_t i = 0; i + 3 <= target.n && !is_connect; i++)
+		if (str_eq(str_sub(target, i, 3), STR("://")))
+			ask->via = VIA_HTTP;
+	if (method.n > 0 &&
+	    !is_connect) /* `GET host:80` is a request, and not a good one */
+		ask->via = VIA_HTTP;
+}
+
+struct explaining {
+	struct explained *out;
+	const struct ruleset *rs;
+	const struct place *place;
+	const struct explain_ask *ask;
+	struct arena *arena;
+	struct ask asked;
+	struct facts f;
+	struct admitted admitted;
+};
+
+static void
+warn(struct explained *e, const char *text)
+{
+	if (e->nwarning < WARNING_MAX)
+		e->warning[e->nwarning++] = text;
+}
+
+static bool
+refuse(struct explaining *x, const char *stage, enum reason reason, const char *why)
+{
+	x->out->verdict =
+	    (struct verdict){ .reason = reason, .why = why, .max_body = -1 };
+	trace_add(&x->out->trace, stage, NULL, NULL, "deny", why);
+	return false;
+}
+
+/* ---- shape */
+
+/* https://host/path: a CONNECT by a client that does its TLS properly. */
+static enum reason
+ask_https(struct ask *out, struct str target, const char **why)
+{
+	char authority[AUTHORITY_TEXT];
+	struct url url;
+	enum host_error err = url_parse(&url, target);
+
+	if (err == HOST_OK)
+		return ask_connect(
+		    out, str_of(authority_text(authority, &url.host, url.port, 0)), why);
+	*why = host_error_text(err);
+	return REASON_REQUEST_MALFORMED;
+}
+
+static void
+assume_tls(struct facts *f)
+{
+	f->protocols = PROTOCOL_HTTPS;
+	f->has_hello = true;
+	f->has_sni = f->is_sni_equal = !f->host->is_literal;
+}
+
+static bool
+read_ask(struct explaining *x)
+{
+	const struct explain_ask *ask = x->ask;
+	struct str method = ask->method.n > 0 ? ask->method : STR("GET");
+	const char *why = NULL;
+	enum reason reason;
+
+	if (ask->is_https_inside)
+		reason = ask_https(&x->asked, ask->target, &why);
+	else if (ask->via == VIA_CONNECT)
+		reason = ask_connect(&x->asked, ask->target, &why);
+	else if (!http_is_token(method))
+		reason = REASON_REQUEST_MALFORMED, why = "the method is no token";
+	else
+		reason = ask_absolute(&x->asked, method, ask->target, &why);
+	if (reason != REASON_NONE)
+		return refuse(x, "shape", reason, why);
+	ask_facts(&x->f, &x->asked);
+	if (ask->is_https_inside)
+		assume_tls(&x->f);
+	x->out->has_target = true;
+	x->out->host = x->asked.host;
+	x->out->port = x->asked.port;
+	x->f.host = &x->out->host;
+	trace_add(&x->out->trace, "shape", NULL, NULL, "pass", NULL);
+	return true;
+}
+
+/* ---- addresses */
+
+/* As the resolver orders them (RFC 8305 4): in turns, IPv6 first. */
+static const struct addr *
+dial_order(struct arena *a, const struct addr *found, size_t n)
+{
+	struct addr *out = arena_alloc(a, (n + 1) * sizeof(*out));
+	size_t next[2] = { 0, 0 };
+	bool wants_v4 = false;
+
+	if (out == NULL)
+		return found;
+	for (size_t i = 0; i < n; wants_v4 = !wants_v4) {
+		size_t *at = &next[wants_v4];
+		while (*at < n && addr_is_v4(&found[*at]) != wants_v4)
+			++*at;
+		if (*at < n)
+			out[i++] = found[(*at)++];
+	}
+	return out;
+}
+
+static bool
+evaluate(struct explaining *x, const struct addr *found, size_t n)
+{
+	struct explained *e = x->out;
+
+	e->is_address_evaluated = true;
+	if (!match_address(x->rs, &x->f, &x->admitted, dial_order(x->arena, found, n), n,
+		x->place, &e->dial, &e->verdict, &e->trace))
+		return false;
+	if (!x->admitted.would.is_set)
+		x->admitted.would = e->verdict.would;
+	return true;
+}
+
+static bool
+resolve(struct explaining *x)
+{
+	const struct explain_ask *ask = x->ask;
+
+	if (x->f.host->is_literal)
+		return evaluate(x, &x->f.host->addr, 1);
+	if (ask->dns_error != REASON_NONE)
+		return refuse(x, "dns", ask->dns_error, "the name could not be resolved");
+	if (ask->has_answers && ask->nanswer == 0)
+		return refuse(x, "dns", REASON_DNS_FAILED, "the name has no address");
+	if (ask->has_answers)
+		return evaluate(x, ask->answer, ask->nanswer);
+	trace_add(&x->out->trace, "address", NULL, NULL, "skip",
+	    "not evaluated: nothing was looked up");
+	warn(x->out, "address rules were not evaluated: nothing was looked up");
+	return true;
+}
+
+/* ---- the last word */
+
+static enum assurance
+least_assurance(const struct explaining *x)
+{
+	unsigned p = x->f.protocols;
+
+	if (p & PROTOCOL_TCP)
+		return ASSURE_ADDRESS;
+	if (p & PROTOCOL_HTTPS)
+		return x->f.host->is_literal ? ASSURE_ADDRESS : ASSURE_SNI;
+	return ASSURE_HOST;
+}
+
+/* A tunnel whose first bytes are still to come: some rule lets something be spoken. */
+static void
+leave_open(struct explaining *x)
+{
+	struct explained *e = x->out;
+	unsigned p = x->f.protocols;
+
+	e->verdict = (struct verdict){
+		.allow = true,
+		.rule = x->admitted.rule,
+		.layer = x->admitted.layer,
+		.max_body = -1,
+		.assurance = least_assurance(x),
+		.protocol = (p & (p - 1)) == 0 ? (enum protocol)p : 0,
+	};
+	trace_add(&e->trace, "judge", NULL, NULL, "pass",
+	    "decided by what is spoken in the tunnel");
+	warn(e, p == PROTOCOL_HTTP ? "each request in the tunnel is judged by itself"
+				   : "the tunnel's first bytes decide which rule holds");
+}
+
+static void
+judge(struct explaining *x)
+{
+	struct explained *e = x->out;
+	const struct addr *dialled = e->dial.count > 0 ? &e->dial.addr[0] : NULL;
+
+	x->f.protocols = x->admitted.protocols;
+	if ((x->f.protocols & (x->f.protocols - 1)) != 0 ||
+	    (x->f.protocols == PROTOCOL_HTTP && !x->f.has_request)) {
+		leave_open(x);
+	} else {
+		if (x->f.protocols == PROTOCOL_HTTPS)
+			assume_tls(&x->f);
+		match_judge(
+		    x->rs, &x->f, x->arena, dialled, x->place, &e->verdict, &e->trace);
+	}
+	if (!e->verdict.would.is_set)
+		e->verdict.would = x->admitted.would;
+	if (e->verdict.would.is_set)
+		warn(e, "a layer that only reports would refuse this");
+}
+
+static struct fix_answers
+answers_of(const struct explaining *x)
+{
+	if (x->f.host->is_literal)
+		return (struct fix_answers){ &x->f.host->addr, 1 };
+	return (struct fix_answers){ x->ask->answer,
+		x->ask->has_answers ? x->ask->nanswer : 0 };
+}
+
 void
 explain(struct explained *out, const struct ruleset *rs, const struct place *place,
     const struct explain_ask *ask, struct arena *a)
 {
-	(void)rs;
-	(void)place;
-	(void)ask;
-	(void)a;
-	*out = (struct explained){ .verdict = { .reason = REASON_HOST_NOT_ALLOWED } };
+	struct explaining x = {
+		.out = out, .rs = rs, .place = place, .ask = ask, .arena = a
+	};
+	struct fix_answers answers;
+
+	*out =
+	    (struct explained){ .trace = { .arena = a }, .verdict = { .max_body = -1 } };
+	if (!read_ask(&x))
+		return;
+	if (match_admit(rs, &x.f, a, &x.admitted, &out->verdict, &out->trace) &&
+	    resolve(&x))
+		judge(&x);
+	if (out->verdict.allow)
+		return;
+	out->dial = (struct vetted){ 0 };
+	answers = answers_of(&x);
+	fix_find(&out->fix, out->verdict.reason, &x.f, &answers, rs, place, a);
+}
+
+/* ---- printed */
+
+static const char *
+layer_of(const struct verdict *v, const struct ruleset *rs)
+{
+	bool is_policy = v->allow || reason_row(v->reason)->type == TYPE_POLICY;
+
+	return is_policy && v->layer < ruleset_layers(rs)
+		   ? ruleset_layer_name(rs, v->layer)
+		   : NULL;
+}
+
+static void
+json_rule_place(struct json_out *j, const char *key, const struct rule *r)
+{
+	json_key(j, key);
+	json_text(j, r == NULL ? NULL : rule_place(r));
+}
+
+static void
+json_pair(struct json_out *j, const char *key, const char *text)
+{
+	json_key(j, key);
+	json_text(j, text);
+}
+
+static void
+json_target(struct json_out *j, const struct explained *e)
+{
+	const struct verdict *v = &e->verdict;
+
+	json_pair(j, "host", e->has_target ? e->host.name : NULL);
+	json_key(j, "port");
+	if (e->has_target)
+		json_int(j, e->port);
+	else
+		json_null(j);
+	json_pair(j, "protocol", v->protocol != 0 ? protocol_name(v->protocol) : NULL);
+}
+
+static void
+json_dial(struct json_out *j, const struct explained *e)
+{
+	char text[ENDPOINT_TEXT];
+
+	json_key(j, "dial");
+	json_open(j, '[');
+	for (size_t i = 0; i < e->dial.count; i++) {
+		struct endpoint to = { e->dial.addr[i], e->port };
+		json_text(j, endpoint_text(text, &to));
+	}
+	json_close(j, ']');
+}
+
+static void
+json_trace(struct json_out *j, const struct trace *t)
+{
+	json_key(j, "trace");
+	json_open(j, '[');
+	for (size_t i = 0; i < t->n; i++) {
+		const struct trace_line *l = &t->line[i];
+
+		json_open(j, '{');
+		json_pair(j, "stage", l->stage);
+		json_pair(j, "layer", l->layer);
+		json_rule_place(j, "rule", l->rule);
+		json_pair(j, "verdict", l->verdict);
+		json_pair(j, "why", l->why);
+		json_close(j, '}');
+	}
+	json_close(j, ']');
+}
+
+static void
+json_would(struct json_out *j, const struct would *w)
+{
+	if (!w->is_set)
+		return;
+	json_key(j, "would");
+	json_open(j, '{');
+	json_pair(j, "decision", "deny");
+	json_pair(j, "reason", reason_row(w->reason)->name);
+	json_rule_place(j, "rule", w->rule);
+	json_close(j, '}');
 }
 
 void
 explain_print_json(
     const struct explained *e, const struct ruleset *rs, struct str id, struct buf *to)
 {
-	(void)e;
-	(void)rs;
-	(void)id;
-	(void)to;
+	const struct verdict *v = &e->verdict;
+	struct json_out j;
+
+	json_out_init(&j, to);
+	json_open(&j, '{');
+	if (id.p != NULL) {
+		json_key(&j, "id");
+		json_raw(&j, id);
+	}
+	json_pair(&j, "decision", v->allow ? "allow" : "deny");
+	json_pair(&j, "reason", reason_row(v->reason)->name);
+	json_key(&j, "status");
+	json_int(&j, reason_row(v->reason)->status);
+	json_rule_place(&j, "rule", v->rule);
+	json_pair(&j, "layer", layer_of(v, rs));
+	json_target(&j, e);
+	json_dial(&j, e);
+	json_pair(&j, "assurance", v->allow ? assurance_name(v->assurance) : NULL);
+	json_would(&j, &v->would);
+	json_key(&j, "warnings");
+	json_open(&j, '[');
+	for (size_t i = 0; i < e->nwarning; i++)
+		json_text(&j, e->warning[i]);
+	json_close(&j, ']');
+	json_trace(&j, &e->trace);
+	json_key(&j, "fix");
+	fix_json(&e->fix, &j);
+	json_close(&j, '}');
+}
+
+static void
+print_message(const struct explained *e, struct buf *to)
+{
+	const char *text = reason_row(e->verdict.reason)->text, *at = strstr(text, "%s");
+	char target[AUTHORITY_TEXT] = "the destination";
+
+	if (e->has_target)
+		authority_text(target, &e->host, e->port, 0);
+	if (at == NULL)
+		buf_text(to, text);
+	else
+		buf_fmt(to, "%.*s%s%s", (int)(at - text), text, target, at + 2);
+	buf_char(to, '\n');
+}
+
+static void
+print_trace(const struct trace *t, struct buf *to)
+{
+	for (size_t i = 0; i < t->n; i++) {
+		const struct trace_line *l = &t->line[i];
+
+		buf_fmt(to, "  %-9s %-5s", l->stage, l->verdict);
+		if (l->layer != NULL)
+			buf_fmt(to, " %s:", l->layer);
+		if (l->rule != NULL)
+			buf_fmt(to, " %s:", rule_place(l->rule));
+		if (l->why != NULL)
+			buf_fmt(to, " %s", l->why);
+		buf_char(to, '\n');
+	}
+}
+
+static void
+print_fix(const struct fix *fix, struct buf *to)
+{
+	if (!fix->is_there)
+		return;
+	buf_text(to, "\nThe smallest rule that would admit it, under allow:\n\n");
+	fix_yaml(fix, to);
+	buf_text(to, "\nIt would also admit:\n");
+	for (size_t i = 0; i < fix->nalso; i++)
+		buf_fmt(to, "  %.*s\n", STR_ARG(fix->also[i]));
 }
 
 void
 explain_print_text(const struct explained *e, const struct ruleset *rs, struct buf *to)
 {
-	(void)e;
-	(void)rs;
-	(void)to;
+	const struct verdict *v = &e->verdict;
+	const char *layer = layer_of(v, rs);
+	char text[ENDPOINT_TEXT];
+
+	buf_fmt(to, "%s: %s (%d)\n", v->allow ? "allow" : "deny",
+	    reason_row(v->reason)->name, reason_row(v->reason)->status);
+	print_message(e, to);
+	if (v->rule != NULL)
+		buf_fmt(to, "rule: %s\n", rule_place(v->rule));
+	if (layer != NULL)
+		buf_fmt(to, "layer: %s\n", layer);
+	if (v->allow)
+		buf_fmt(to, "bound by: %s\n", assurance_name(v->assurance));
+	for (size_t i = 0; i < e->dial.count; i++) {
+		struct endpoint at = { e->dial.addr[i], e->port };
+		buf_fmt(to, "dial: %s\n", endpoint_text(text, &at));
+	}
+	for (size_t i = 0; i < e->nwarning; i++)
+		buf_fmt(to, "note: %s\n", e->warning[i]);
+	print_trace(&e->trace, to);
+	print_fix(&e->fix, to);
 }
 
 void
 explain_fix_yaml(const struct explained *e, struct buf *to)
 {
-	(void)e;
-	(void)to;
+	fix_yaml(&e->fix, to);
 }

@@ -4,23 +4,30 @@
  * Runs the very steps of the live path (match_admit, match_address, match_judge)
  * on facts made from text, keeps the trace, and on a refusal works out the
  * smallest rule that would admit exactly this request and what else that rule
- * would admit.  Pure.
+ * would admit.  Pure: what was looked up comes in as answers.
  */
 #ifndef WEIR_POLICY_EXPLAIN_H
 #define WEIR_POLICY_EXPLAIN_H
 
+#include "policy/fix.h"
 #include "policy/match.h"
 
 struct explain_ask {
 	enum via via;
-	bool is_https_inside; /* https://...: CONNECT and the request inside it */
+	bool is_https_inside; /* the target is https://...: CONNECT and the request inside
+				 it */
 	struct str method;    /* empty: GET, or CONNECT */
 	struct str target;    /* the raw authority (connect) or request-target (http) */
-	const struct addr *answer; /* DNS answers; NULL and !has_answers: not looked up */
+	const struct addr *answer; /* DNS answers, in the order A and AAAA gave them */
 	size_t nanswer;
-	bool has_answers;
+	bool has_answers;      /* false and no dns_error: not looked up */
 	enum reason dns_error; /* REASON_DNS_FAILED, REASON_DNS_TIMEOUT or REASON_NONE */
 };
+
+/* From the words of a person: HOST:PORT, http://... or https://... */
+void explain_ask_init(struct explain_ask *ask, struct str method, struct str target);
+
+#define WARNING_MAX 4
 
 struct explained {
 	struct verdict verdict;
@@ -28,24 +35,24 @@ struct explained {
 	struct host host;
 	uint16_t port;
 	bool is_address_evaluated;
-	struct vetted dial; /* count 0 unless allowed and evaluated */
+	struct vetted dial; /* count 0 unless allowed and evaluated; in dial order */
 	struct trace trace;
-	struct str
-	    fix; /* a rule in JSON: {"name":...,"host":...}; empty when none would do */
-	struct str also_admits[8];
-	size_t nalso;
-	const char *warning[4];
+	struct fix fix;
+	const char *warning[WARNING_MAX];
 	size_t nwarning;
 };
 
+/* Everything in *out that is not static or the ruleset's lives in the arena. */
 void explain(struct explained *out, const struct ruleset *rs, const struct place *place,
     const struct explain_ask *ask, struct arena *a);
-void explain_print_json(const struct explained *e, const struct ruleset *rs,
-    struct str id, struct buf *to); /* id.p NULL: no id key */
+
+/* One object on one line, without its end.  id: JSON text that is echoed; p NULL: no id
+ * key. */
+void explain_print_json(
+    const struct explained *e, const struct ruleset *rs, struct str id, struct buf *to);
 void explain_print_text(
     const struct explained *e, const struct ruleset *rs, struct buf *to);
-/* The paste-able YAML of the smallest rule for a refused host and port (also for the
- * laptop's log line). */
+/* The fix as an entry to paste under `allow:`; nothing when there is none. */
 void explain_fix_yaml(const struct explained *e, struct buf *to);
 
 #endif

@@ -25,8 +25,8 @@ bool match_admit(const struct ruleset *rs, const struct facts *f, struct arena *
 
 /*
  * `found` in dial order.  False: *v says why (address_denied, or host_denied by a
- * deny rule with addresses).  True: *out may be dialled.  report mode relaxes
- * none of this.
+ * deny rule with addresses).  True: *out may be dialled.  report mode relaxes none of the
+ * guard; where a reporting layer's deny rule is let through, v->would says so.
  */
 bool match_address(const struct ruleset *rs, const struct facts *f,
     const struct admitted *in, const struct addr *found, size_t n,

@@ -3,51 +3,59 @@
  */
 #include "policy/ruleset.h"
 
+#include <assert.h>
+#include <stdlib.h>
+
 void
 ruleset_free(struct ruleset *rs)
 {
-	(void)rs;
+	if (rs == NULL)
+		return;
+	for (size_t i = 0; i < rs->nlayer; i++) {
+		index_fini(&rs->layer[i].allow);
+		index_fini(&rs->layer[i].deny);
+		model_free(rs->layer[i].model);
+	}
+	free(rs->layer);
+	free(rs);
 }
 
 const char *
 ruleset_digest(const struct ruleset *rs)
 {
-	(void)rs;
-	return "";
+	return rs->digest;
 }
 
 size_t
 ruleset_layers(const struct ruleset *rs)
 {
-	(void)rs;
-	return 0;
+	return rs->nlayer;
 }
 
 const char *
 ruleset_layer_name(const struct ruleset *rs, size_t layer)
 {
-	(void)rs;
-	(void)layer;
-	return "";
+	assert(layer < rs->nlayer);
+	return rs->layer[layer].model->name;
 }
 
 bool
 ruleset_is_report(const struct ruleset *rs)
 {
-	(void)rs;
+	for (size_t i = 0; i < rs->nlayer; i++)
+		if (rs->layer[i].model->is_report)
+			return true;
 	return false;
 }
 
 const char *
 rule_name(const struct rule *r)
 {
-	(void)r;
-	return "";
+	return r->name;
 }
 
 const char *
 rule_place(const struct rule *r)
 {
-	(void)r;
-	return "";
+	return r->place;
 }

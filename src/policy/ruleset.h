@@ -1,14 +1,30 @@
 /*
  * ruleset.h - the layers of compiled rules that requests are matched against
  *
- * Immutable once compile.h made it, so any thread may read it.
+ * Outermost first; each can only narrow the one before.  Immutable once
+ * compile.h made it, so any thread may read it.  What a layer looks like inside
+ * is for compile and match.
  */
 #ifndef WEIR_POLICY_RULESET_H
 #define WEIR_POLICY_RULESET_H
 
+#include "policy/index.h"
 #include "policy/model.h"
 
-struct ruleset;
+struct layer {
+	struct model *model; /* owned: holds the rules */
+	struct index allow, deny;
+	bool has_address_deny; /* some deny rule names addresses: it must see answers */
+};
+
+#define LAYERS_MAX 32
+
+struct ruleset {
+	struct layer *layer;
+	size_t nlayer;
+	struct ruleset_terms terms; /* it was loaded under */
+	char digest[65];
+};
 
 void ruleset_free(struct ruleset *rs);
 

@@ -86,6 +86,9 @@ struct admitted {
 	    opened; /* union over a layer's rules, intersected over layers; the arena's */
 	bool has_address_rules; /* a deny rule with addresses must see the answers */
 	struct would would;     /* report mode: admitted though the lists refuse */
+	const struct rule
+	    *rule;    /* the first one left, of the innermost layer; may be NULL */
+	size_t layer; /* its layer */
 };
 
 /* One line of the trace that explain prints; collected only when asked for. */

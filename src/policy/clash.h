@@ -1,0 +1,18 @@
+/*
+ * clash.h - what the rules of a policy say to each other, at load
+ *
+ * An error: tcp on a host and port where http or https is spoken too.  Warnings:
+ * rules that can never win.  Costs one look-up for each label of each pattern,
+ * not a comparison of all with all.
+ */
+#ifndef WEIR_POLICY_CLASH_H
+#define WEIR_POLICY_CLASH_H
+
+#include "policy/ruleset.h"
+
+void clash_check(const struct tree *t, const struct layer *l, struct report *rep);
+/* Rules of `inner` whose hosts no rule of `outer` leaves anything of. */
+void clash_check_layers(const struct tree *t, const struct layer *inner,
+    const struct layer *outer, struct report *rep);
+
+#endif

@@ -1,0 +1,290 @@
+/*
+ * fix.c - the smallest rule that would admit what was refused, and what else it would
+ */
+#include "policy/fix.h"
+
+#include <assert.h>
+#include <stdarg.h>
+#include <string.h>
+
+#include "policy/rewrite.h"
+
+static bool
+can_be_mended(enum reason r)
+{
+	return r == REASON_HOST_NOT_ALLOWED || r == REASON_PORT_NOT_ALLOWED ||
+	       r == REASON_PROTOCOL_NOT_ALLOWED || r == REASON_METHOD_NOT_ALLOWED ||
+	       r == REASON_PATH_NOT_ALLOWED || r == REASON_IP_LITERAL_NOT_ALLOWED ||
+	       r == REASON_TLS_REQUIRED || r == REASON_ADDRESS_DENIED;
+}
+
+static bool
+is_never_method(struct str method)
+{
+	return str_eq(method, STR("TRACE")) || str_eq(method, STR("TRACK")) ||
+	       str_eq(method, STR("CONNECT"));
+}
+
+/* A tunnel does not say what will be spoken; TLS is the narrowest but on port 80. */
+static enum protocol
+protocol_of(const struct facts *f)
+{
+	if ((f->protocols & (f->protocols - 1)) == 0)
+		return (enum protocol)f->protocols;
+	return f->port == 80 ? PROTOCOL_HTTP : PROTOCOL_HTTPS;
+}
+
+static uint16_t
+usual_port(enum protocol p)
+{
+	switch (p) {
+	case PROTOCOL_HTTP:
+		return 80;
+	case PROTOCOL_HTTPS:
+		return 443;
+	case PROTOCOL_TCP:
+		break;
+	}
+	return 0;
+}
+
+static void
+set_request(struct fix *fix, const struct facts *f)
+{
+	size_t at;
+
+	if (fix->protocol != PROTOCOL_HTTP || !f->has_request ||
+	    rewrite_find(f->head, f->query) != REWRITES_NOTHING)
+		return; /* under methods or paths it would be refused for what it carries
+			 */
+	fix->method = f->method;
+	if (path_pattern_is_valid(f->path) && !str_find(f->path, '*', &at))
+		fix->path = f->path;
+}
+
+/*
+ * What must be opened for the answers to pass, as single addresses.  False: no
+ * rule opens them.
+ */
+static bool
+set_private(struct fix *fix, const struct ruleset *rs, const struct place *place,
+    const struct facts *f, const struct addr *found, size_t n, struct arena *a)
+{
+	struct prefix *private = arena_alloc(a, (n + 1) * sizeof(*private));
+	struct opened none = { 0 }, opened = { .private = private };
+	struct vetted vetted;
+	const char *why;
+
+	if (private == NULL)
+		return false;
+	for (size_t i = 0; i < n; i++) {
+		struct addr inner = guard_unwrap(&found[i], place);
+		if (guard_vet(&vetted, &found[i], 1, f->port, place, &none, &why))
+			continue;
+		if (guard_is_metadata(&inner)) {
+			opened.metadata = true;
+			continue;
+		}
+		private[opened.nprivate] = (struct prefix){ found[i], 128 };
+		if (rs->terms.is_production &&
+		    guard_touches_loopback(&private[opened.nprivate]))
+			return false;
+		opened.nprivate++;
+	}
+	if (!guard_vet(&vetted, found, n, f->port, place, &opened, &why))
+		return false;
+	fix->metadata = opened.metadata;
+	if (f->host->is_literal) /* naming it opens it */
+		return true;
+	fix->private = private;
+	fix->nprivate = opened.nprivate;
+	return true;
+}
+
+/* ---- what else */
+
+static void
+also(struct fix *fix, struct arena *a, const char *fmt, ...)
+{
+	struct buf b;
+	va_list ap;
+
+	assert(fix->nalso < ALSO_MAX);
+	buf_init(&b, 1024);
+	va_start(ap, fmt);
+	buf_vfmt(&b, fmt, ap);
+	va_end(ap);
+	fix->also[fix->nalso] = arena_str(a, buf_view(&b));
+	fix->nalso += fix->also[fix->nalso].p != NULL;
+	buf_fini(&b);
+}
+
+static void
+say_requests(struct fix *fix, const char *at, struct arena *a)
+{
+	if (fix->protocol == PROTOCOL_TCP)
+		also(fix, a, "anything that is spoken on %s, unread", at);
+	if (fix->protocol == PROTOCOL_HTTPS)
+		also(fix, a, "every method, path and body inside TLS to %s, unread", at);
+	if (fix->protocol != PROTOCOL_HTTP)
+		return;
+	if (fix->method.n == 0)
+		also(fix, a, "every method on %s", at);
+	else if (str_eq(fix->method, STR("GET")))
+		also(fix, a, "HEAD where GET is");
+	if (fix->path.n == 0)
+		also(fix, a, "every path on %s", at);
+	also(fix, a, "any query, fields and body with it");
+}
+
+static void
+say_also(struct fix *fix, const struct facts *f, bool is_looked_up, struct arena *a)
+{
+	char at[AUTHORITY_TEXT], range[PREFIX_TEXT];
+
+	authority_text(at, f->host, f->port, 0);
+	say_requests(fix, at, a);
+	if (!f->host->is_literal && !is_looked_up)
+		also(fix, a, "any public address that %s resolves to", f->host->name);
+	else if (!f->host->is_literal)
+		also(fix, a, "any other public address that %s resolves to later",
+		    f->host->name);
+	for (size_t i = 0; i < fix->nprivate && fix->nalso + 1 < ALSO_MAX; i++)
+		also(fix, a, "whatever else answers at %s on port %u",
+		    prefix_text(range, &fix->private[i]), (unsigned)f->port);
+	if (fix->metadata)
+		also(fix, a,
+		    "the credentials that the cloud's metadata service hands out");
+}
+
+void
+fix_find(struct fix *out, enum reason refused, const struct facts *f,
+    const struct fix_answers *answers, const struct ruleset *rs,
+    const struct place *place, struct arena *a)
+{
+	*out = (struct fix){ 0 };
+	if (!can_be_mended(refused) || (f->has_request && is_never_method(f->method)))
+		return;
+	out->host = host_str(f->host);
+	out->protocol = protocol_of(f);
+	out->port = f->port == usual_port(out->protocol) ? 0 : f->port;
+	set_request(out, f);
+	if (answers->n > 0 &&
+	    !set_private(out, rs, place, f, answers->found, answers->n, a))
+		return;
+	out->is_there = true;
+	say_also(out, f, answers->n > 0, a);
+}
+
+/* ---- written down */
+
+static void
+json_word_list(struct json_out *j, const char *key, struct str word)
+{
+	if (word.n == 0)
+		return;
+	json_key(j, key);
+	json_open(j, '[');
+	json_str(j, word);
+	json_close(j, ']');
+}
+
+static void
+json_rule(const struct fix *fix, struct json_out *j)
+{
+	char range[PREFIX_TEXT];
+
+	json_open(j, '{');
+	json_key(j, "host");
+	json_str(j, fix->host);
+	json_key(j, "protocol");
+	json_text(j, protocol_name(fix->protocol));
+	if (fix->port != 0) {
+		json_key(j, "ports");
+		json_open(j, '[');
+		json_int(j, fix->port);
+		json_close(j, ']');
+	}
+	json_word_list(j, "methods", fix->method);
+	json_word_list(j, "paths", fix->path);
+	if (fix->nprivate > 0) {
+		json_key(j, "private");
+		json_open(j, '[');
+		for (size_t i = 0; i < fix->nprivate; i++)
+			json_text(j, prefix_text(range, &fix->private[i]));
+		json_close(j, ']');
+	}
+	if (fix->metadata) {
+		json_key(j, "metadata");
+		json_bool(j, true);
+	}
+	json_close(j, '}');
+}
+
+void
+fix_json(const struct fix *fix, struct json_out *j)
+{
+	if (!fix->is_there) {
+		json_null(j);
+		return;
+	}
+	json_open(j, '{');
+	json_key(j, "rule");
+	json_rule(fix, j);
+	json_key(j, "also_admits");
+	json_open(j, '[');
+	for (size_t i = 0; i < fix->nalso; i++)
+		json_str(j, fix->also[i]);
+	json_close(j, ']');
+	json_close(j, '}');
+}
+
+/* A JSON string is a YAML one too, and never read as a number or a boolean. */
+static void
+yaml_text(struct buf *to, struct str s)
+{
+	struct json_out j;
+	bool is_plain =
+	    s.n > 0 && s.p[0] >= 'a' && s.p[0] <= 'z' && memchr(s.p, '.', s.n) != NULL;
+
+	for (size_t i = 0; i < s.n; i++)
+		is_plain &= ascii_is_alnum(s.p[i]) || s.p[i] == '.' || s.p[i] == '-';
+	if (is_plain) {
+		buf_str(to, s);
+		return;
+	}
+	json_out_init(&j, to);
+	json_str(&j, s);
+}
+
+static void
+yaml_list(struct buf *to, const char *key, struct str word)
+{
+	if (word.n == 0)
+		return;
+	buf_fmt(to, "  %s: [", key);
+	yaml_text(to, word);
+	buf_text(to, "]\n");
+}
+
+void
+fix_yaml(const struct fix *fix, struct buf *to)
+{
+	char range[PREFIX_TEXT];
+
+	if (!fix->is_there)
+		return;
+	buf_text(to, "- host: ");
+	yaml_text(to, fix->host);
+	buf_fmt(to, "\n  protocol: %s\n", protocol_name(fix->protocol));
+	if (fix->port != 0)
+		buf_fmt(to, "  ports: [%u]\n", (unsigned)fix->port);
+	yaml_list(to, "methods", fix->method);
+	yaml_list(to, "paths", fix->path);
+	for (size_t i = 0; i < fix->nprivate; i++)
+		buf_fmt(to, "%s\"%s\"%s", i == 0 ? "  private: [" : ", ",
+		    prefix_text(range, &fix->private[i]),
+		    i + 1 == fix->nprivate ? "]\n" : "");
+	if (fix->metadata)
+		buf_text(to, "  metadata: true\n");
+}

@@ -1,0 +1,22 @@
+/*
+ * rewrite.h - fields and query keys that make an origin see another request
+ *
+ * The table is fields.def.  Pure; any thread.
+ */
+#ifndef WEIR_POLICY_REWRITE_H
+#define WEIR_POLICY_REWRITE_H
+
+#include "wire/http.h"
+
+enum rewrite { REWRITES_NOTHING, REWRITES_METHOD, REWRITES_PATH };
+
+enum rewrite rewrite_field(struct str name);
+enum rewrite rewrite_key(struct str key); /* of a query, as it stands on the wire */
+
+/* The first thing in a request that rewrites it; head and query.p may be NULL. */
+enum rewrite rewrite_find(const struct http_head *head, struct str query);
+
+/* The query without such keys; nothing else changes.  What is left may be empty. */
+void rewrite_strip_query(struct buf *out, struct str query);
+
+#endif
