@@ -6,6 +6,7 @@
 
 #define MANY INT64_C(5000)
 #define HOUR INT64_C(3600000)
+#define DAY (24 * HOUR)
 #define NEVER_DUE (-1)
 
 /* A wheel with a clock of its own: no test waits for real time. */
@@ -78,8 +79,7 @@ test_every_timer_fires_once_never_early_and_at_most_a_tick_late(void **state)
 {
 	static const msec starts[] = { 0, 1, 31, 32, 16383, 16384, 123456789 };
 	static const msec delays[] = { 0, 1, 31, 32, 33, 1000, 16351, 16352, 16383, 16384,
-		16385, 16416, 32768, 60000, HOUR, 2 * HOUR, 3 * HOUR, 24 * HOUR,
-		40 * 24 * HOUR };
+		16385, 16416, 32768, 60000, HOUR, 2 * HOUR, 3 * HOUR, DAY, 40 * DAY };
 
 	(void)state;
 	for (size_t i = 0; i < COUNT_OF(starts); i++) {
@@ -91,7 +91,7 @@ test_every_timer_fires_once_never_early_and_at_most_a_tick_late(void **state)
 			probe_init(&b, &p[j]);
 			probe_set(&b, &p[j], delays[j]);
 		}
-		run_until(&b, starts[i] + 41 * 24 * HOUR);
+		run_until(&b, starts[i] + 41 * DAY);
 		for (size_t j = 0; j < COUNT_OF(delays); j++)
 			assert_true(is_on_time(&p[j]));
 		assert_true(wheel_next(&b.w) == WHEEL_NEVER);
@@ -231,7 +231,7 @@ test_a_wheel_that_slept_long_still_files_by_the_hour_it_is(void **state)
 	(void)state;
 	bench_init(&b, 0);
 	probe_init(&b, &p);
-	b.now = 50 * 24 * HOUR; /* nobody ran an empty wheel meanwhile */
+	b.now = 50 * DAY; /* nobody ran an empty wheel meanwhile */
 	probe_set(&b, &p, 40);
 	assert_true(wheel_next(&b.w) <= p.due + WHEEL_TICK_MS);
 	run_until(&b, b.now + 100);
