@@ -54,6 +54,14 @@ static const struct str protected[] = {
 
 #define COUNT_OF(a) (sizeof(a) / sizeof((a)[0]))
 
+/* Most names differ in length already, and every field is held against every name here.
+ */
+static inline bool
+is_name(struct str a, struct str b)
+{
+	return a.n == b.n && str_eq_nocase(a, b);
+}
+
 bool
 http_is_token(struct str s)
 {
@@ -70,7 +78,7 @@ const struct http_field *
 http_field(const struct http_head *h, struct str name)
 {
 	for (size_t i = 0; i < h->nfield; i++)
-		if (str_eq_nocase(h->field[i].name, name))
+		if (is_name(h->field[i].name, name))
 			return &h->field[i];
 	return NULL;
 }
@@ -81,7 +89,7 @@ http_field_count(const struct http_head *h, struct str name)
 	size_t n = 0;
 
 	for (size_t i = 0; i < h->nfield; i++)
-		n += str_eq_nocase(h->field[i].name, name);
+		n += is_name(h->field[i].name, name);
 	return n;
 }
 
@@ -89,7 +97,7 @@ static bool
 is_among(struct str name, const struct str *list, size_t n)
 {
 	for (size_t i = 0; i < n; i++)
-		if (str_eq_nocase(name, list[i]))
+		if (is_name(name, list[i]))
 			return true;
 	return false;
 }
@@ -106,7 +114,7 @@ next_element(struct elements *e, struct str *out)
 {
 	while (!str_split(&e->rest, ',', out)) {
 		while (e->i < e->head->nfield &&
-		       !str_eq_nocase(e->head->field[e->i].name, e->name))
+		       !is_name(e->head->field[e->i].name, e->name))
 			e->i++;
 		if (e->i == e->head->nfield)
 			return false;
@@ -123,7 +131,7 @@ http_has_token(const struct http_head *h, struct str name, struct str token)
 	struct str element;
 
 	while (next_element(&e, &element))
-		if (str_eq_nocase(element, token))
+		if (is_name(element, token))
 			return true;
 	return false;
 }
@@ -148,7 +156,7 @@ tally_fields(struct tally *t, const struct http_head *h)
 		struct str name = h->field[i].name;
 
 		for (size_t role = 0; role < ROLE_N; role++)
-			if (str_eq_nocase(name, role_name[role]) && t->count[role]++ == 0)
+			if (is_name(name, role_name[role]) && t->count[role]++ == 0)
 				t->value[role] = h->field[i].value;
 		t->has_alias |= is_alias(name, role_name[ROLE_LENGTH]) ||
 				is_alias(name, role_name[ROLE_CODING]);
@@ -166,11 +174,11 @@ is_other_coding_then_chunked(struct str value)
 		coding = str_trim(coding);
 		if (rest.p == NULL)
 			break;
-		if (!http_is_token(coding) || str_eq_nocase(coding, STR("chunked")))
+		if (!http_is_token(coding) || is_name(coding, STR("chunked")))
 			return false;
 		has_other = true;
 	}
-	return has_other && str_eq_nocase(coding, STR("chunked"));
+	return has_other && is_name(coding, STR("chunked"));
 }
 
 static enum http_error
@@ -184,7 +192,7 @@ judge_coding(struct http_head *h, const struct tally *t)
 		return HTTP_LENGTH_AND_CODING;
 	if (t->count[ROLE_CODING] > 1 || h->minor == 0)
 		return HTTP_CODING_BAD;
-	if (!str_eq_nocase(value, STR("chunked")))
+	if (!is_name(value, STR("chunked")))
 		return is_other_coding_then_chunked(value) ? HTTP_CODING_UNSUPPORTED
 							   : HTTP_CODING_BAD;
 	h->framing = HTTP_CHUNKED;
@@ -263,7 +271,7 @@ judge_request(struct http_head *h, const struct tally *t)
 	if (t->count[ROLE_EXPECT] == 0 || h->minor == 0)
 		return HTTP_OK;
 	if (t->count[ROLE_EXPECT] > 1 ||
-	    !str_eq_nocase(t->value[ROLE_EXPECT], STR("100-continue")))
+	    !is_name(t->value[ROLE_EXPECT], STR("100-continue")))
 		return HTTP_EXPECTATION;
 	h->expects_continue = has_body;
 	return HTTP_OK;
@@ -330,7 +338,7 @@ is_hop_by_hop(const struct http_head *h, struct str name)
 		if (is_alias(name, hop_by_hop[i]))
 			return true;
 	/* no one behind a proxy can reach the alternative service */
-	return h->kind == HTTP_RESPONSE && str_eq_nocase(name, STR("alt-svc"));
+	return h->kind == HTTP_RESPONSE && is_name(name, STR("alt-svc"));
 }
 
 static bool
@@ -338,7 +346,7 @@ is_own(struct str name)
 {
 	struct str prefix = str_sub(name, 0, sizeof("x-weir-") - 1);
 
-	return str_eq_nocase(prefix, STR("x-weir-")) || is_alias(prefix, STR("x-weir-"));
+	return is_name(prefix, STR("x-weir-")) || is_alias(prefix, STR("x-weir-"));
 }
 
 void
@@ -353,6 +361,6 @@ http_hop_fields(const struct http_head *h, bool *drop)
 		if (is_among(nominated, protected, COUNT_OF(protected)))
 			continue;
 		for (size_t i = 0; i < h->nfield; i++)
-			drop[i] |= str_eq_nocase(h->field[i].name, nominated);
+			drop[i] |= is_name(h->field[i].name, nominated);
 	}
 }

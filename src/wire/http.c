@@ -100,7 +100,7 @@ refuse_byte(struct scan *s, enum http_error otherwise)
 static enum http_result
 enter(struct scan *s, enum state state)
 {
-	s->r->state = state;
+	s->r->state = (uint8_t)state;
 	return HTTP_MORE;
 }
 
