@@ -13,7 +13,7 @@
 #define VALUE_READ \
 	65536 /* what the filter sees of one value; longer ones are not shown at all */
 #define VALUE_SHOWN 1024
-#define LINE_MAX_BYTES 32768
+#define LINE_MAX_BYTES 262144 /* never reached: a value is at most 6 KiB when escaped */
 
 static const char *const level_name[] = { "error", "warn", "info", "debug" };
 

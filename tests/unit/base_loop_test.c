@@ -272,7 +272,7 @@ on_clocks(void *arg)
 	usec now = loop_now_us(c->loop), end = clock_mono_us() + 2000;
 
 	assert_true(now > c->first);
-	assert_true(clock_mono_us() - now < 1000000); /* not from a turn long ago */
+	assert_true(clock_mono_us() - now < 10000000); /* not from a turn long ago */
 	while (clock_mono_us() < end) /* time goes on; this turn's does not */
 		assert_true(loop_now_us(c->loop) == now);
 	assert_int_equal(loop_now(c->loop), now / 1000);
