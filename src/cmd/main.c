@@ -1,36 +1,110 @@
 /*
- * main.c - which subcommand
+ * main.c - which subcommand; and where to look for what
+ *
+ * weir stands between untrusted code and the internet.  Its tree, from what
+ * knows nothing of a proxy to what is one; each layer uses only those above it
+ * here that src/LAYERS allows:
+ *
+ *	base	 text, memory, addresses, the loop; which addresses may be dialled (guard)
+ *	wire	 bytes -> meaning and back: HTTP/1.1, hosts and URLs, TLS hellos, DNS,
+ *JSON conf	 files people write: YAML with places, weir.yaml, all errors at once state
+ *what workers share and change: limits of each client
+ *	net	 sockets: listeners, streams, names to addresses, dialling, relaying
+ *	policy	 may this be asked, dialled, carried?  pure: `check` and `explain` run it
+ *too audit	 what is written down, without its secrets, in a chain
+ *	proxy	 one exchange from its first byte to its record
+ *	daemon	 workers, reload, drain, health
+ *	cmd	 subcommands: a file and a row of the table below for each
+ *
+ * Begin with proxy/exchange for the way of a request, with policy/match for what
+ * decides it, with the .def files for every setting, reason, counter and error.
  */
+#include "cmd/main.h"
+
 #include <stdio.h>
 #include <string.h>
 
-#include "cmd/main.h"
+#include "cmd/version.h"
+#include "conf/report.h"
 
 static const struct {
 	const char *name;
 	int (*run)(int argc, char **argv);
 	const char *help;
 } commands[] = {
+	{ "check", cmd_check, "say all that is wrong with configuration and policies" },
 	{ "redact", cmd_redact,
 	    "copy standard input to standard output without its secrets" },
-	{ NULL, NULL, NULL },
 };
 
-static void
-usage(FILE *to)
+#define COMMANDS (sizeof(commands) / sizeof(commands[0]))
+
+static int
+print_usage(FILE *to, int code)
 {
-	fputs("usage: weir COMMAND [options]\n", to);
-	for (size_t i = 0; commands[i].name != NULL; i++)
-		fprintf(to, "  %-8s %s\n", commands[i].name, commands[i].help);
+	fputs("usage: weir COMMAND [options]\n\n", to);
+	for (size_t i = 0; i < COMMANDS; i++)
+		fprintf(to, "  %-10s %s\n", commands[i].name, commands[i].help);
+	fputs("\nweir COMMAND --help says more; weir --version names what it runs on.\n",
+	    to);
+	return code;
+}
+
+static int
+print_version(void)
+{
+	struct buf b;
+
+	buf_init(&b, 4096);
+	version_print(&b);
+	fputs(buf_cstr(&b), stdout);
+	buf_fini(&b);
+	return EXIT_YES;
+}
+
+static int
+unknown_command(const char *name)
+{
+	const char *names[COMMANDS];
+
+	for (size_t i = 0; i < COMMANDS; i++)
+		names[i] = commands[i].name;
+	const char *near = report_suggest(str_of(name), names, COMMANDS);
+	fprintf(stderr, "weir: there is no command \"%s\"", name);
+	if (near != NULL)
+		fprintf(stderr, "; did you mean \"%s\"?", near);
+	fputs("\nsee: weir help\n", stderr);
+	return EXIT_USAGE;
+}
+
+/* argv[0] is the subcommand's name. */
+static int
+run_command(int argc, char **argv)
+{
+	for (size_t i = 0; i < COMMANDS; i++)
+		if (strcmp(argv[0], commands[i].name) == 0)
+			return commands[i].run(argc, argv);
+	return unknown_command(argv[0]);
+}
+
+static bool
+is_one_of(const char *word, const char *a, const char *b, const char *c)
+{
+	return strcmp(word, a) == 0 || strcmp(word, b) == 0 || strcmp(word, c) == 0;
 }
 
 int
 main(int argc, char **argv)
 {
-	if (argc > 1)
-		for (size_t i = 0; commands[i].name != NULL; i++)
-			if (strcmp(argv[1], commands[i].name) == 0)
-				return commands[i].run(argc - 1, argv + 1);
-	usage(stderr);
-	return EXIT_USAGE;
+	static char help_option[] = "--help";
+
+	if (argc < 2)
+		return print_usage(stderr, EXIT_USAGE);
+	if (is_one_of(argv[1], "--version", "-V", "version"))
+		return print_version();
+	if (!is_one_of(argv[1], "help", "--help", "-h"))
+		return run_command(argc - 1, argv + 1);
+	if (argc < 3)
+		return print_usage(stdout, EXIT_YES);
+	return run_command(2, (char *[]){ argv[2], help_option, NULL });
 }

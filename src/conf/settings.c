@@ -237,13 +237,15 @@ node_of(const struct settings *s, const char *key)
 static void PRINTF_LIKE(6, 7) key_finding(const struct settings *s, struct report *rep,
     enum severity severity, const char *key, const char *code, const char *fmt, ...)
 {
+	const struct tree *t = s->tree;
 	const struct node *n = node_of(s, key);
-	struct mark mark = { .file = s->tree == NULL ? NULL : s->tree->file };
+	struct mark mark = { .file = t == NULL ? NULL : t->file };
+	struct str source = t == NULL ? STR_NONE : t->source;
 	va_list ap;
 
 	va_start(ap, fmt);
-	report_vadd(rep, severity, n == NULL ? mark : n->mark,
-	    n == NULL ? STR_NONE : s->tree->source, code, NULL, fmt, ap);
+	report_vadd(
+	    rep, severity, n == NULL ? mark : n->mark, source, code, NULL, fmt, ap);
 	va_end(ap);
 }
 

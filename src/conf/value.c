@@ -3,6 +3,7 @@
  */
 #include "conf/value.h"
 
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -229,23 +230,22 @@ const struct type type_WORD = { "word", "characters", plain_read, text_same, tex
 /* ---- one of a few words */
 
 static bool
-enum_read(const struct loading *l, const struct node *n, void *field,
-    const char *const *name, size_t count)
+enum_read(const struct loading *l, const struct row *row, const struct node *n,
+    void *field, const char *const *name, size_t count)
 {
 	struct str text;
-	char choice[128] = "write one of:";
+	char hint[80];
 
 	if (!node_str(l->t, n, l->rep, &text))
 		return false;
-	for (size_t i = 0; i < count; i++) {
+	for (size_t i = 0; i < count; i++)
 		if (str_eq(text, str_of(name[i]))) {
 			*(int *)field = (int)i;
 			return true;
 		}
-		strcat(strcat(choice, " "), name[i]); /* all names are ours, and short */
-	}
-	node_error(l->t, n, l->rep, "bad_choice", choice,
-	    "\"%.*s\" is none of the choices", STR_ARG(text));
+	snprintf(hint, sizeof(hint), "write %s", row->type->name);
+	node_error(l->t, n, l->rep, "bad_choice", hint, "\"%.*s\" is none of the choices",
+	    STR_ARG(text));
 	return false;
 }
 
@@ -261,9 +261,8 @@ enum_same(const void *a, const void *b)
 	    const struct node *n, void *field) \
 	{ \
 		static const char *const name[] = { __VA_ARGS__ }; \
-\
-		(void)row; \
-		return enum_read(l, n, field, name, sizeof(name) / sizeof(name[0])); \
+		return enum_read( \
+		    l, row, n, field, name, sizeof(name) / sizeof(name[0])); \
 	} \
 	const struct type type_ENUM_##id = { label, NULL, id##_read, enum_same, NULL }
 

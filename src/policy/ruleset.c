@@ -32,6 +32,26 @@ ruleset_layers(const struct ruleset *rs)
 	return rs->nlayer;
 }
 
+size_t
+ruleset_rules(const struct ruleset *rs)
+{
+	size_t n = 0;
+
+	for (size_t i = 0; i < rs->nlayer; i++)
+		n += rs->layer[i].model->nallow + rs->layer[i].model->ndeny;
+	return n;
+}
+
+size_t
+ruleset_expectations(const struct ruleset *rs)
+{
+	size_t n = 0;
+
+	for (size_t i = 0; i < rs->nlayer; i++)
+		n += rs->layer[i].model->nexpect;
+	return n;
+}
+
 const char *
 ruleset_layer_name(const struct ruleset *rs, size_t layer)
 {

@@ -31,6 +31,8 @@ void ruleset_free(struct ruleset *rs);
 const char *ruleset_digest(
     const struct ruleset *rs); /* 64 hex digits: SHA-256 over the layers' bytes */
 size_t ruleset_layers(const struct ruleset *rs);
+size_t ruleset_rules(const struct ruleset *rs);
+size_t ruleset_expectations(const struct ruleset *rs);
 const char *ruleset_layer_name(const struct ruleset *rs, size_t layer);
 bool ruleset_is_report(const struct ruleset *rs); /* some layer reports only */
 

@@ -123,7 +123,7 @@ static const struct {
 	{ "production: yes\n", "bad_boolean", 1, 13, NULL },
 	{ "production:\n", "null_value", 1, 12, NULL },
 	{ "listen: 1\n", "wrong_type", 1, 9, NULL },
-	{ "errors: loud\n", "bad_choice", 1, 9, "write one of: public developer" },
+	{ "errors: loud\n", "bad_choice", 1, 9, "write public or developer" },
 	{ "name: a b\n", "bad_text", 1, 7, NULL },
 	{ "name: ''\n", "out_of_range", 1, 7, NULL },
 	{ "redact: { id: a.b }\n", "bad_text", 1, 15, NULL },

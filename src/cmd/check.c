@@ -1,0 +1,264 @@
+/*
+ * check.c - weir check: what is wrong with the files, all of it, before they are used
+ */
+#include <getopt.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "cmd/main.h"
+#include "cmd/usage.h"
+#include "conf/settings.h"
+#include "policy/compile.h"
+#include "policy/hosts.h"
+
+#define OUTPUT_MAX ((size_t)64 << 20)
+
+static const char help[] =
+    "usage: weir check [-c FILE] [POLICY]... [--strict] [--format text|json]\n"
+    "       weir check --defaults [--format text|json]\n"
+    "\n"
+    "Loads a configuration with its policies, and each POLICY by itself, runs their\n"
+    "expectations, and prints every error and warning.  Nothing is looked up or "
+    "dialled.\n"
+    "\n"
+    "  -c, --config FILE   the configuration (weir.yaml(5))\n"
+    "      --strict        warnings fail too\n"
+    "      --defaults      print every setting with its default instead\n"
+    "      --format FORM   text (findings on standard error, a summary on standard "
+    "output)\n"
+    "                      or json (an array of findings on standard output)\n"
+    "      --help          this text\n"
+    "\n"
+    "Exits 0 when all is well, 78 on errors, 66 when a FILE or POLICY cannot be read,\n"
+    "1 on warnings with --strict.\n";
+
+struct options {
+	const char *config;
+	char *const *policy;
+	size_t npolicy;
+	bool is_strict, is_json, wants_defaults;
+};
+
+/* What was looked at. */
+struct tally {
+	size_t configurations, policies, rules, expectations;
+};
+
+static void
+count_ruleset(const struct ruleset *rs, struct tally *tally)
+{
+	tally->policies += ruleset_layers(rs);
+	tally->rules += ruleset_rules(rs);
+	tally->expectations += ruleset_expectations(rs);
+}
+
+static void
+check_policies(const char *const *path, size_t n, const struct ruleset_terms *terms,
+    struct report *rep, struct tally *tally)
+{
+	struct ruleset *rs = ruleset_load(path, n, terms, rep);
+
+	if (rs != NULL)
+		count_ruleset(rs, tally);
+	ruleset_free(rs);
+}
+
+/* *terms become those of the configuration, when it could be read. */
+static void
+check_config(const char *path, struct ruleset_terms *terms, struct report *rep,
+    struct tally *tally)
+{
+	struct settings *s = settings_load_file(path, rep);
+	size_t n;
+
+	if (s == NULL)
+		return;
+	tally->configurations++;
+	terms->is_production = s->production;
+	terms->is_report_ok = !s->production || s->allow_report;
+	settings_check_listener(s, SEVERITY_WARNING, rep);
+	static_hosts_free(static_hosts_build(s, rep, &n), n);
+	check_policies(
+	    (const char *const *)s->policies.p, s->policies.n, terms, rep, tally);
+	settings_free(s);
+}
+
+static void
+check_all(const struct options *o, struct report *rep, struct tally *tally)
+{
+	struct ruleset_terms terms = { .is_report_ok = true }; /* alone: as on a laptop */
+
+	if (o->config != NULL)
+		check_config(o->config, &terms, rep, tally);
+	for (size_t i = 0; i < o->npolicy; i++) {
+		const char *path = o->policy[i];
+		check_policies(&path, 1, &terms, rep, tally);
+	}
+}
+
+/* ---- what comes out */
+
+static void
+count_text(struct buf *to, size_t n, const char *one, const char *many)
+{
+	buf_fmt(to, "%zu %s", n, n == 1 ? one : many);
+}
+
+static void
+summary(const struct report *rep, const struct tally *tally, struct buf *to)
+{
+	if (rep->errors == 0) {
+		buf_text(to, "ok: ");
+		if (tally->configurations > 0)
+			buf_text(to, "1 configuration, ");
+		count_text(to, tally->policies, "policy, ", "policies, ");
+		count_text(to, tally->rules, "rule, ", "rules, ");
+		count_text(to, tally->expectations, "expectation", "expectations");
+	} else {
+		buf_text(to, "failed: ");
+		count_text(to, rep->errors, "error", "errors");
+	}
+	if (rep->warnings > 0) {
+		buf_text(to, ", ");
+		count_text(to, rep->warnings, "warning", "warnings");
+	}
+	buf_char(to, '\n');
+}
+
+static void
+print_result(const struct options *o, const struct report *rep, const struct tally *tally)
+{
+	struct buf b;
+
+	buf_init(&b, OUTPUT_MAX);
+	if (o->is_json) {
+		report_print_json(rep, &b);
+		buf_char(&b, '\n');
+	} else {
+		report_print_text(rep, &b);
+		fputs(buf_cstr(&b), stderr);
+		buf_reset(&b);
+		summary(rep, tally, &b);
+	}
+	fputs(buf_cstr(&b), stdout);
+	buf_fini(&b);
+}
+
+static int
+print_defaults(const struct options *o)
+{
+	struct buf b;
+
+	buf_init(&b, OUTPUT_MAX);
+	settings_print_defaults(&b, o->is_json);
+	fputs(buf_cstr(&b), stdout);
+	buf_fini(&b);
+	return EXIT_YES;
+}
+
+static bool
+is_argument(const struct options *o, const char *path)
+{
+	if (o->config != NULL && strcmp(o->config, path) == 0)
+		return true;
+	for (size_t i = 0; i < o->npolicy; i++)
+		if (strcmp(o->policy[i], path) == 0)
+			return true;
+	return false;
+}
+
+/* Was a file that the command line names not there to be read? */
+static bool
+is_input_missing(const struct options *o, const struct report *rep)
+{
+	for (size_t i = 0; i < rep->n; i++) {
+		const struct finding *f = &rep->finding[i];
+		if ((strcmp(f->code, "missing_file") == 0 ||
+			strcmp(f->code, "unreadable_file") == 0) &&
+		    is_argument(o, f->file))
+			return true;
+	}
+	return false;
+}
+
+static int
+exit_code(const struct options *o, const struct report *rep)
+{
+	if (is_input_missing(o, rep))
+		return EXIT_NOINPUT;
+	if (rep->errors > 0)
+		return EXIT_CONFIG;
+	return o->is_strict && rep->warnings > 0 ? EXIT_NO : EXIT_YES;
+}
+
+/* ---- what goes in */
+
+/* False: *code is how to end. */
+static bool
+read_options(int argc, char **argv, struct options *o, int *code)
+{
+	static const struct option options[] = {
+		{ "config", required_argument, NULL, 'c' },
+		{ "strict", no_argument, NULL, 's' },
+		{ "defaults", no_argument, NULL, 'd' },
+		{ "format", required_argument, NULL, 'f' },
+		{ "help", no_argument, NULL, 'h' },
+		{ NULL, 0, NULL, 0 },
+	};
+	int c;
+
+	opterr = 0;
+	while ((c = getopt_long(argc, argv, ":c:h", options, NULL)) != -1) {
+		switch (c) {
+		case 'c':
+			o->config = optarg;
+			break;
+		case 's':
+			o->is_strict = true;
+			break;
+		case 'd':
+			o->wants_defaults = true;
+			break;
+		case 'f':
+			o->is_json = strcmp(optarg, "json") == 0;
+			if (o->is_json || strcmp(optarg, "text") == 0)
+				break;
+			*code = usage_refuse(
+			    argv[0], "--format takes text or json, not %s", optarg);
+			return false;
+		case 'h':
+			fputs(help, stdout);
+			*code = EXIT_YES;
+			return false;
+		default:
+			*code = usage_refuse_option(argv[0], argv, c);
+			return false;
+		}
+	}
+	o->policy = argv + optind;
+	o->npolicy = (size_t)(argc - optind);
+	if (o->config != NULL || o->npolicy > 0 || o->wants_defaults)
+		return true;
+	*code = usage_refuse(argv[0], "name a configuration (-c FILE) or a policy");
+	return false;
+}
+
+int
+cmd_check(int argc, char **argv)
+{
+	struct options o = { 0 };
+	struct tally tally = { 0 };
+	struct report rep;
+	int code;
+
+	if (!read_options(argc, argv, &o, &code))
+		return code;
+	if (o.wants_defaults)
+		return print_defaults(&o);
+	report_init(&rep);
+	check_all(&o, &rep, &tally);
+	print_result(&o, &rep, &tally);
+	code = exit_code(&o, &rep);
+	report_fini(&rep);
+	return code;
+}

@@ -1,0 +1,138 @@
+"""weir check: every fault at once, with its place; nothing is looked up, nothing is dialled."""
+import json
+import os
+import subprocess
+
+import pytest
+
+from rig import weir as rig_weir
+
+GOOD_POLICY = """policy: one
+allow:
+  - name: forge
+    host: forge.example.com
+expect:
+  - allow: CONNECT forge.example.com:443
+  - deny: CONNECT gist.example.com:443
+"""
+GOOD_CONFIG = 'production: false\nlisten: { proxy: ["127.0.0.1:3128"] }\npolicies: [policy.yaml]\n'
+
+
+@pytest.fixture
+def check(tmp_path):
+    """check(arguments, files={name: text}): the finished process."""
+
+    def run(*arguments, files=None, environment=None):
+        for name, text in (files or {}).items():
+            (tmp_path / name).write_text(text, encoding="utf-8")
+        return subprocess.run([rig_weir.binary(), "check", *arguments], cwd=tmp_path, text=True,
+                              env=dict(os.environ, **(environment or {})), capture_output=True)
+
+    return run
+
+
+def test_a_good_configuration_is_told_in_one_line(check):
+    done = check("-c", "weir.yaml", files={"weir.yaml": GOOD_CONFIG, "policy.yaml": GOOD_POLICY})
+    assert (done.returncode, done.stderr) == (0, "")
+    assert done.stdout == "ok: 1 configuration, 1 policy, 1 rule, 2 expectations\n"
+
+
+def test_a_policy_is_checked_alone(check):
+    done = check("policy.yaml", files={"policy.yaml": GOOD_POLICY})
+    assert (done.returncode, done.stdout) == (0, "ok: 1 policy, 1 rule, 2 expectations\n")
+
+
+def test_faults_of_all_files_come_in_one_run(check):
+    done = check("-c", "weir.yaml", "a.yaml", "b.yaml", files={
+        "weir.yaml": "production: false\npolices: [policy.yaml]\nlimits: { head: 010KiB }\n",
+        "a.yaml": "policy: a\nalow: []\n",
+        "b.yaml": "policy: b\npolicy: c\n"})
+    assert done.returncode == 78
+    assert 'weir.yaml:2:1: error: there is no key "polices" [unknown_key]\n' \
+           '    polices: [policy.yaml]\n    ^\n    hint: did you mean "policies"?\n' in done.stderr
+    for place in ("weir.yaml:3:17: error: ", "a.yaml:2:1: error: ", "b.yaml:2:1: error: "):
+        assert place in done.stderr
+    assert done.stdout.startswith("failed: ")
+
+
+def test_a_failed_expectation_fails_the_check(check):
+    done = check("policy.yaml", files={"policy.yaml": GOOD_POLICY.replace("deny: CONNECT gist", "allow: CONNECT gist")})
+    assert done.returncode == 78
+    assert "policy.yaml:7:" in done.stderr
+
+
+def test_findings_are_json_when_asked(check):
+    done = check("-c", "weir.yaml", "--format", "json", files={"weir.yaml": "production: yes\n"})
+    assert (done.returncode, done.stderr) == (78, "")
+    first = json.loads(done.stdout)[0]
+    assert (first["severity"], first["code"], first["line"], first["column"]) == ("error", "bad_boolean", 1, 13)
+    assert first["source"] == "production: yes" and first["hint"]
+
+
+def test_strict_makes_warnings_fail(check):
+    files = {"weir.yaml": "production: false\npolicies: [policy.yaml]\n", "policy.yaml": GOOD_POLICY}
+    lax = check("-c", "weir.yaml", files=files)
+    strict = check("-c", "weir.yaml", "--strict", files=files)
+    assert (lax.returncode, strict.returncode) == (0, 1)
+    assert "warning: " in lax.stderr and "[no_listener]" in lax.stderr
+
+
+@pytest.mark.parametrize("production", ["", "production: true\n"])
+def test_production_is_refused_without_sessions(check, production):
+    done = check("-c", "weir.yaml", files={
+        "weir.yaml": GOOD_CONFIG.replace("production: false\n", production), "policy.yaml": GOOD_POLICY})
+    assert done.returncode == 78
+    assert "needs sessions, which this build lacks; write production: false" in done.stderr
+
+
+@pytest.mark.parametrize("arguments, code", [
+    (["-c", "absent.yaml"], 66), (["absent.yaml"], 66), ([], 64), (["--no-such-option"], 64),
+    (["-c"], 64), (["--format", "xml", "x.yaml"], 64)])
+def test_exit_codes_tell_usage_from_missing_input(check, arguments, code):
+    assert check(*arguments).returncode == code
+
+
+def test_a_missing_policy_makes_the_configuration_invalid(check):
+    assert check("-c", "weir.yaml", files={"weir.yaml": GOOD_CONFIG}).returncode == 78
+
+
+def test_names_of_dns_hosts_are_checked(check):
+    done = check("-c", "weir.yaml", files={
+        "weir.yaml": GOOD_CONFIG + "dns: { hosts: { \"*.a.test\": [127.0.0.2] } }\n", "policy.yaml": GOOD_POLICY})
+    assert done.returncode == 78
+    assert "weir.yaml:4:17: error: " in done.stderr and "[bad_host]" in done.stderr
+
+
+def test_no_output_shows_a_secret(check):
+    secret = "hunter" + "2hunter2"
+    text = "audit: { key: %s, on_failure: nothing }\nredact: { kee: %s }\n" % (secret, secret)
+    done = check("-c", "weir.yaml", files={"weir.yaml": text})
+    assert done.returncode == 78 and "[secret_literal]" in done.stderr
+    assert secret not in done.stderr + done.stdout
+    done = check("-c", "weir.yaml", files={"weir.yaml": text.replace(secret, "env:WEIR_TEST_SECRET") + "nonsense: 1\n"},
+                 environment={"WEIR_TEST_SECRET": secret})
+    assert done.returncode == 78 and secret not in done.stderr + done.stdout
+
+
+def test_every_setting_is_printed_with_its_default(check):
+    rows = {row["key"]: row for row in json.loads(check("--defaults", "--format", "json").stdout)}
+    assert rows["limits.head_timeout"]["default"] == "10s"
+    assert rows["listen.proxy"]["default"] is None
+    text = check("--defaults").stdout
+    assert all(key in text for key in rows)
+
+
+def test_help_and_version_say_what_this_is():
+    version = subprocess.run([rig_weir.binary(), "--version"], capture_output=True, text=True)
+    assert version.returncode == 0 and version.stdout.startswith("weir ")
+    for library in ("libevent", "OpenSSL", "c-ares", "PCRE2", "libyaml", "libpsl"):
+        assert any(line.startswith(library) and "compiled" in line and "running" in line
+                   for line in version.stdout.splitlines())
+    for arguments in (["help"], ["check", "--help"], ["help", "check"]):
+        done = subprocess.run([rig_weir.binary(), *arguments], capture_output=True, text=True)
+        assert done.returncode == 0 and done.stdout.startswith("usage: weir")
+
+
+def test_a_misspelt_command_gets_a_suggestion():
+    done = subprocess.run([rig_weir.binary(), "chekc"], capture_output=True, text=True)
+    assert done.returncode == 64 and 'did you mean "check"?' in done.stderr
