@@ -8,57 +8,62 @@
 #define ANY (NAME_IN_TEXT | NAME_IN_JSON | NAME_IN_QUERY)
 #define DATA (NAME_IN_JSON | NAME_IN_QUERY)
 
+#define WORDS(literal) \
+	{ \
+		literal, sizeof(literal) - 1 \
+	}
+
 /* The last words of a name, and where they mean a secret. */
 static const struct ending {
-	const char *words;
+	struct str words;
 	const char *kind;
 	unsigned places;
 	bool is_whole; /* the name is nothing else: "code", not "error code" */
 } endings[] = {
-	{ "password", "password", ANY, false },
-	{ "passwd", "password", ANY, false },
-	{ "pwd", "password", ANY, false },
-	{ "passphrase", "password", ANY, false },
-	{ "pass phrase", "password", ANY, false },
-	{ "pass", "password", DATA, true },
-	{ "secret", "secret", ANY, false },
-	{ "secrets", "secret", NAME_IN_JSON, false },
-	{ "token", "token", ANY, false },
-	{ "api key", "api-key", ANY, false },
-	{ "apikey", "api-key", ANY, false },
-	{ "access key", "secret-key", ANY, false },
-	{ "account key", "secret-key", ANY, false },
-	{ "auth key", "secret-key", ANY, false },
-	{ "encryption key", "secret-key", ANY, false },
-	{ "functions key", "secret-key", ANY, false },
-	{ "key data", "secret-key", ANY, false },
-	{ "master key", "secret-key", ANY, false },
-	{ "secret key", "secret-key", ANY, false },
-	{ "service key", "secret-key", ANY, false },
-	{ "signing key", "secret-key", ANY, false },
-	{ "storage key", "secret-key", ANY, false },
-	{ "subscription key", "secret-key", ANY, false },
-	{ "private key", "private-key", ANY, false },
-	{ "authorization", "authorization", ANY, false },
-	{ "cookie", "cookie", ANY, false },
-	{ "credential", "credential", ANY, false },
-	{ "credentials", "credential", ANY, false },
-	{ "connection string", "credential", ANY, false },
-	{ "dsn", "credential", DATA, false },
-	{ "jwt", "token", DATA, false },
-	{ "cert", "certificate", DATA, false },
-	{ "certificate", "certificate", DATA, false },
-	{ "pfx", "certificate", DATA, false },
-	{ "pkcs12", "certificate", DATA, false },
-	{ "keystore", "certificate", DATA, false },
-	{ "otp", "password", DATA, false },
-	{ "totp", "password", DATA, false },
-	{ "pin", "password", DATA, true },
-	{ "auth", "token", NAME_IN_QUERY, true },
-	{ "code", "token", NAME_IN_QUERY, true },
-	{ "key", "api-key", NAME_IN_QUERY, true },
-	{ "sig", "signature", NAME_IN_QUERY, true },
-	{ "signature", "signature", NAME_IN_QUERY, false },
+	{ WORDS("password"), "password", ANY, false },
+	{ WORDS("passwd"), "password", ANY, false },
+	{ WORDS("pwd"), "password", ANY, false },
+	{ WORDS("passphrase"), "password", ANY, false },
+	{ WORDS("pass phrase"), "password", ANY, false },
+	{ WORDS("pass"), "password", DATA, true },
+	{ WORDS("secret"), "secret", ANY, false },
+	{ WORDS("secrets"), "secret", NAME_IN_JSON, false },
+	{ WORDS("token"), "token", ANY, false },
+	{ WORDS("api key"), "api-key", ANY, false },
+	{ WORDS("apikey"), "api-key", ANY, false },
+	{ WORDS("access key"), "secret-key", ANY, false },
+	{ WORDS("account key"), "secret-key", ANY, false },
+	{ WORDS("auth key"), "secret-key", ANY, false },
+	{ WORDS("encryption key"), "secret-key", ANY, false },
+	{ WORDS("functions key"), "secret-key", ANY, false },
+	{ WORDS("key data"), "secret-key", ANY, false },
+	{ WORDS("master key"), "secret-key", ANY, false },
+	{ WORDS("secret key"), "secret-key", ANY, false },
+	{ WORDS("service key"), "secret-key", ANY, false },
+	{ WORDS("signing key"), "secret-key", ANY, false },
+	{ WORDS("storage key"), "secret-key", ANY, false },
+	{ WORDS("subscription key"), "secret-key", ANY, false },
+	{ WORDS("private key"), "private-key", ANY, false },
+	{ WORDS("authorization"), "authorization", ANY, false },
+	{ WORDS("cookie"), "cookie", ANY, false },
+	{ WORDS("credential"), "credential", ANY, false },
+	{ WORDS("credentials"), "credential", ANY, false },
+	{ WORDS("connection string"), "credential", ANY, false },
+	{ WORDS("dsn"), "credential", DATA, false },
+	{ WORDS("jwt"), "token", DATA, false },
+	{ WORDS("cert"), "certificate", DATA, false },
+	{ WORDS("certificate"), "certificate", DATA, false },
+	{ WORDS("pfx"), "certificate", DATA, false },
+	{ WORDS("pkcs12"), "certificate", DATA, false },
+	{ WORDS("keystore"), "certificate", DATA, false },
+	{ WORDS("otp"), "password", DATA, false },
+	{ WORDS("totp"), "password", DATA, false },
+	{ WORDS("pin"), "password", DATA, true },
+	{ WORDS("auth"), "token", NAME_IN_QUERY, true },
+	{ WORDS("code"), "token", NAME_IN_QUERY, true },
+	{ WORDS("key"), "api-key", NAME_IN_QUERY, true },
+	{ WORDS("sig"), "signature", NAME_IN_QUERY, true },
+	{ WORDS("signature"), "signature", NAME_IN_QUERY, false },
 };
 
 /* "DB_PASS" is a password, "bypass" and "pass" in a test's output are none. */
@@ -67,18 +72,18 @@ static const char pass_word[] = " pass";
 /* Written without a break: PGPASSWORD, csrftoken; a longer word (tokenizer) does not end
  * so. */
 static const struct {
-	const char *tail;
+	struct str tail;
 	const char *kind;
 } glued[] = {
-	{ "password", "password" },
-	{ "passwd", "password" },
-	{ "passphrase", "password" },
-	{ "apikey", "api-key" },
-	{ "accesskey", "secret-key" },
-	{ "secretkey", "secret-key" },
-	{ "privatekey", "private-key" },
-	{ "secret", "secret" },
-	{ "token", "token" },
+	{ WORDS("password"), "password" },
+	{ WORDS("passwd"), "password" },
+	{ WORDS("passphrase"), "password" },
+	{ WORDS("apikey"), "api-key" },
+	{ WORDS("accesskey"), "secret-key" },
+	{ WORDS("secretkey"), "secret-key" },
+	{ WORDS("privatekey"), "private-key" },
+	{ WORDS("secret"), "secret" },
+	{ WORDS("token"), "token" },
 };
 
 #define WORDS_MAX 64 /* a name's end decides; what lies further left does not matter */
@@ -129,13 +134,21 @@ words_of(struct str name, char out[static 2 * WORDS_MAX + 1])
 	return (struct str){ out, n };
 }
 
+/* The last byte first: nearly all names are told apart by it. */
+static bool
+ends_with(struct str words, struct str tail)
+{
+	return words.n > tail.n && words.p[words.n - 1] == tail.p[tail.n - 1] &&
+	       memcmp(words.p + words.n - tail.n, tail.p, tail.n) == 0;
+}
+
 static bool
 ends_with_words(struct str words, const struct ending *e)
 {
-	size_t n = strlen(e->words);
-	if (words.n < n + 1 || memcmp(words.p + words.n - n, e->words, n) != 0)
+	if (!ends_with(words, e->words))
 		return false;
-	return e->is_whole ? words.n == n + 1 : words.p[words.n - n - 1] == ' ';
+	return e->is_whole ? words.n == e->words.n + 1
+			   : words.p[words.n - e->words.n - 1] == ' ';
 }
 
 const char *
@@ -151,7 +164,7 @@ name_kind(struct str name, enum name_place place)
 	if (words.n > sizeof(pass_word) && str_ends(words, STR(pass_word)))
 		return "password";
 	for (size_t i = 0; i < sizeof(glued) / sizeof(*glued); i++)
-		if (str_ends(words, str_of(glued[i].tail)))
+		if (ends_with(words, glued[i].tail))
 			return glued[i].kind;
 	return NULL;
 }

@@ -170,7 +170,7 @@ collect(struct literal *to, size_t n, size_t rule, unsigned first)
 	while (str_split(&rest, ' ', &text)) {
 		if ((unsigned char)text.p[0] != first)
 			continue;
-		assert(n < LITERALS_MAX);
+		assert(n < LITERALS_MAX && text.n > 1);
 		to[n++] = (struct literal){ text, rule };
 	}
 	return n;
@@ -326,10 +326,15 @@ shapes_match(const struct shapes *s, struct str text, size_t at, struct shape_hi
 	unsigned first = (unsigned char)text.p[at];
 	struct str rest = str_sub(text, at, text.n);
 
-	for (size_t i = s->begin[first]; i < s->begin[first + 1]; i++)
-		if (str_starts(rest, s->literal[i].text) &&
-		    try_rule(s, s->literal[i].rule, text, at, hit, work))
+	for (size_t i = s->begin[first]; i < s->begin[first + 1]; i++) {
+		const struct literal *l = &s->literal[i];
+
+		/* the second byte tells nearly all of them apart */
+		if (rest.n >= l->text.n && rest.p[1] == l->text.p[1] &&
+		    str_starts(rest, l->text) &&
+		    try_rule(s, l->rule, text, at, hit, work))
 			return true;
+	}
 	return false;
 }
 

@@ -1,0 +1,147 @@
+/*
+ * chain.c - each line names the one before it
+ */
+#include "audit/chain.h"
+
+#include <openssl/core_names.h>
+#include <openssl/params.h>
+#include <stdlib.h>
+#include <string.h>
+
+#define DIGEST 32
+#define HEX_DIGITS (2 * DIGEST)
+
+static const char prev_key[] = ",\"prev\":\"";
+static const char mac_key[] = ",\"mac\":\"";
+
+static EVP_MAC_CTX *
+mac_new(struct str key)
+{
+	EVP_MAC *mac = EVP_MAC_fetch(NULL, "HMAC", NULL);
+	EVP_MAC_CTX *ctx = EVP_MAC_CTX_new(mac);
+	OSSL_PARAM params[] = {
+		OSSL_PARAM_construct_utf8_string(
+		    OSSL_MAC_PARAM_DIGEST, (char[]){ "SHA256" }, 0),
+		OSSL_PARAM_construct_end(),
+	};
+
+	EVP_MAC_free(mac);
+	if (ctx == NULL ||
+	    EVP_MAC_init(ctx, (const unsigned char *)key.p, key.n, params) != 1)
+		abort();
+	return ctx;
+}
+
+void
+chain_init(struct chain *c, struct str key)
+{
+	memset(c->head, '0', HEX_DIGITS);
+	c->head[HEX_DIGITS] = '\0';
+	c->md = EVP_MD_fetch(NULL, "SHA256", NULL);
+	c->ctx = EVP_MD_CTX_new();
+	c->mac = key.n > 0 ? mac_new(key) : NULL;
+	if (c->md == NULL || c->ctx == NULL)
+		abort();
+}
+
+void
+chain_fini(struct chain *c)
+{
+	EVP_MD_free(c->md);
+	EVP_MD_CTX_free(c->ctx);
+	EVP_MAC_CTX_free(c->mac); /* cleanses the key */
+}
+
+static void
+hex(char out[static CHAIN_HEX], const unsigned char digest[static DIGEST])
+{
+	static const char digits[] = "0123456789abcdef";
+
+	for (size_t i = 0; i < DIGEST; i++) {
+		out[2 * i] = digits[digest[i] >> 4];
+		out[2 * i + 1] = digits[digest[i] & 15];
+	}
+	out[HEX_DIGITS] = '\0';
+}
+
+/* A log that cannot be chained must not be written: these never fail but by our own bug.
+ */
+static void
+digest(struct chain *c, struct str line, char out[static CHAIN_HEX])
+{
+	unsigned char bytes[DIGEST];
+
+	if (EVP_DigestInit_ex2(c->ctx, c->md, NULL) != 1 ||
+	    EVP_DigestUpdate(c->ctx, line.p, line.n) != 1 ||
+	    EVP_DigestFinal_ex(c->ctx, bytes, NULL) != 1)
+		abort();
+	hex(out, bytes);
+}
+
+static void
+authenticate(struct chain *c, struct str line, char out[static CHAIN_HEX])
+{
+	unsigned char bytes[DIGEST];
+	size_t n;
+
+	if (EVP_MAC_init(c->mac, NULL, 0, NULL) != 1 ||
+	    EVP_MAC_update(c->mac, (const unsigned char *)line.p, line.n) != 1 ||
+	    EVP_MAC_final(c->mac, bytes, &n, sizeof(bytes)) != 1)
+		abort();
+	hex(out, bytes);
+}
+
+void
+chain_continue(struct chain *c, struct str line)
+{
+	digest(c, line, c->head);
+}
+
+static void
+put_member(struct buf *out, const char *key, const char *hex_digits)
+{
+	buf_text(out, key);
+	buf_text(out, hex_digits);
+	buf_char(out, '"');
+}
+
+void
+chain_seal(struct chain *c, struct str line, struct buf *out)
+{
+	size_t begin = out->n;
+	char mac[CHAIN_HEX];
+
+	buf_str(out, line);
+	put_member(out, prev_key, c->head);
+	if (c->mac != NULL) {
+		authenticate(c, str_sub(buf_view(out), begin, out->n), mac);
+		put_member(out, mac_key, mac);
+	}
+	buf_char(out, '}');
+	chain_continue(c, str_sub(buf_view(out), begin, out->n));
+	buf_char(out, '\n');
+}
+
+/* `,"KEY":"` and 64 hex digits and `"` at the end of s. */
+static bool
+ends_with_member(struct str s, struct str key)
+{
+	size_t n = key.n + HEX_DIGITS + 1;
+
+	if (s.n < n || s.p[s.n - 1] != '"' || !str_starts(str_sub(s, s.n - n, n), key))
+		return false;
+	for (size_t i = s.n - 1 - HEX_DIGITS; i < s.n - 1; i++)
+		if (!ascii_is_hex(s.p[i]))
+			return false;
+	return true;
+}
+
+bool
+chain_is_sealed(struct str line)
+{
+	if (!str_starts(line, STR("{")) || !str_ends(line, STR("}")))
+		return false;
+	line.n--;
+	return ends_with_member(line, STR(prev_key)) ||
+	       ends_with_member(line, STR(mac_key));
+}

@@ -1,0 +1,33 @@
+/*
+ * chain.h - each line names the one before it
+ *
+ * chain_seal() ends a record: `,"prev":"<hex SHA-256 of the line before>"`, with
+ * a key `,"mac":"<hex HMAC-SHA-256 of the line so far>"`, `}` and LF.  The first
+ * line's prev is 64 zeros.  One thread.
+ */
+#ifndef WEIR_AUDIT_CHAIN_H
+#define WEIR_AUDIT_CHAIN_H
+
+#include <openssl/evp.h>
+
+#include "base/str.h"
+
+#define CHAIN_HEX 65
+
+struct chain {
+	char head[CHAIN_HEX]; /* of the last line sealed, or 64 zeros */
+	EVP_MD *md;
+	EVP_MD_CTX *ctx;
+	EVP_MAC_CTX *mac; /* NULL: no key */
+};
+
+void chain_init(struct chain *c, struct str key); /* an empty key: no mac */
+void chain_fini(struct chain *c);                 /* wipes the key */
+/* Goes on behind this line, which is without its LF. */
+void chain_continue(struct chain *c, struct str line);
+/* `line` is a record without its closing brace; appends the whole line. */
+void chain_seal(struct chain *c, struct str line, struct buf *out);
+/* Does this end as chain_seal() ends a line, so that no byte of it is missing? */
+bool chain_is_sealed(struct str line);
+
+#endif

@@ -1,0 +1,47 @@
+/*
+ * logfile.h - the file under a journal: opened, locked, appended to, moved away
+ *
+ * One weir writes one file: an exclusive lock keeps a second one from breaking
+ * the chain.  A path that is no regular file (a pipe, a device) is written to,
+ * and neither read, locked nor synced.  One thread at a time.
+ */
+#ifndef WEIR_AUDIT_LOGFILE_H
+#define WEIR_AUDIT_LOGFILE_H
+
+#include <sys/types.h>
+
+#include "base/str.h"
+
+struct logfile {
+	const char *path; /* "-": stdout; the journal's */
+	int fd;
+	bool is_regular;
+	dev_t dev;
+	ino_t ino;
+};
+
+/*
+ * 0, or the errno that says why not; *f is then as it was.  uid, gid: whose a new
+ * file will be, -1: ours.
+ */
+int logfile_open(struct logfile *f, const char *path, int uid, int gid) MUST_CHECK;
+void logfile_complain(const char *path, int error); /* logs it, with the remedy */
+void logfile_close(struct logfile *f);
+
+/*
+ * The last whole line, and what stands behind it without an LF (both without LF;
+ * empty when there are none).  Not 0: it cannot be read, or no line ends where
+ * one of an audit log would (EINVAL).
+ */
+int logfile_tail(const struct logfile *f, struct buf *last, struct buf *torn) MUST_CHECK;
+
+/* Writes what it can; fewer bytes than given: errno says why it stopped. */
+size_t logfile_write(const struct logfile *f, struct str bytes);
+bool logfile_sync(const struct logfile *f) MUST_CHECK;
+
+/* Another file stands at the path now, or none. */
+bool logfile_is_moved(const struct logfile *f);
+/* What is written now can be read by nobody: the last name of the file is gone. */
+bool logfile_is_removed(const struct logfile *f);
+
+#endif
