@@ -338,7 +338,7 @@ test_what_an_origin_says_first_is_not_lost_in_the_handover(void **state)
 		struct greeted g = { .loop = loop_new() };
 
 		dial_into(dial_start(g.loop, &to, 5000, on_dialled, &g), &g.stream);
-		event_base_loop(loop_base(g.loop), EVLOOP_NONBLOCK);
+		turn(g.loop);
 		if (is_late && !g.is_dialled)
 			wait_for_stop(g.loop);
 		greet(listener);

@@ -44,6 +44,14 @@ stop_loop(void *arg)
 	loop_stop(arg);
 }
 
+/* What is ready now has its turn. */
+static inline void
+turn(struct loop *l)
+{
+	loop_post(l, stop_loop, l);
+	wait_for_stop(l);
+}
+
 /* The loop turns for that long: for what must not happen. */
 static inline void
 run_for(struct loop *l, msec ms)
