@@ -5,6 +5,7 @@
 
 #include <assert.h>
 #include <errno.h>
+#include <stdlib.h>
 #include <sys/socket.h>
 #include <unistd.h>
 
@@ -21,9 +22,10 @@ on_event(evutil_socket_t fd, short what, void *arg)
 		seen |= STREAM_WRITE;
 	if (what & EV_CLOSED)
 		seen |= STREAM_READ | STREAM_HUP; /* the end is there to be read */
-	if (what & EV_TIMEOUT)                    /* kicked */
-		seen |= s->ready;
 	s->ready |= (uint8_t)seen;
+	s->is_kicked = (what & EV_TIMEOUT) != 0;
+	if (s->is_kicked)
+		seen = s->ready;
 	if (s->notify != NULL)
 		s->notify(s->arg, seen);
 }
@@ -119,12 +121,30 @@ stream_write(struct stream *s, const struct iovec *v, int n)
 	return s->ops->write(s, v, n);
 }
 
-/* A time-out of zero: the others who are ready have their turn before. */
+static void
+on_later(evutil_socket_t fd, short what, void *arg)
+{
+	struct stream *s = arg;
+
+	event_free(s->later);
+	s->later = NULL;
+	on_event(fd, what, s);
+}
+
+/* Not a time-out of the stream's own event: libevent takes an event that timed out from
+ * epoll. */
 void
 stream_kick(struct stream *s)
 {
-	if (event_add(&s->ev, &(struct timeval){ 0, 0 }) != 0)
+	if (!s->is_kicked) {
 		event_active(&s->ev, EV_TIMEOUT, 0);
+		return;
+	}
+	if (s->later != NULL)
+		return;
+	s->later = event_new(event_get_base(&s->ev), -1, 0, on_later, s);
+	if (s->later == NULL || event_add(s->later, &(struct timeval){ 0, 0 }) != 0)
+		abort(); /* out of memory */
 }
 
 void
@@ -139,6 +159,9 @@ stream_close(struct stream *s)
 	if (s->fd < 0)
 		return;
 	event_del(&s->ev); /* a callback that is due in this turn is called off, too */
+	if (s->later != NULL)
+		event_free(s->later);
+	s->later = NULL;
 	s->ops->close(s);
 	s->fd = -1;
 	s->ready = 0;

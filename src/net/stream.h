@@ -32,8 +32,10 @@ struct stream_ops {
 
 struct stream {
 	struct event ev;
-	int fd;        /* -1: closed */
-	uint8_t ready; /* STREAM_* seen and not used up */
+	int fd;              /* -1: closed */
+	uint8_t ready;       /* STREAM_* seen and not used up */
+	bool is_kicked;      /* the last notify() came of a kick */
+	struct event *later; /* a kick for the next turn; NULL when there is none */
 	bool is_short; /* the last read got less than it asked: drained, unless HUP */
 	const struct stream_ops *ops;
 	void (*notify)(void *arg, unsigned what); /* what became ready */
@@ -49,8 +51,11 @@ void stream_attach(struct stream *s, void (*notify)(void *arg, unsigned what), v
 ssize_t stream_read(struct stream *s, void *p, size_t n);
 /* > 0: bytes taken; -EAGAIN (and STREAM_WRITE is cleared); another -errno: broken. */
 ssize_t stream_write(struct stream *s, const struct iovec *v, int n);
-/* notify() comes once more from the loop with what is `ready`, though nothing new
- * happened. */
+/*
+ * notify() comes once more from the loop with what is `ready`, though nothing new
+ * happened: in this turn, but in the next one when the last notify() was of a kick
+ * already, so that who kicks again and again lets others have their turn.
+ */
 void stream_kick(struct stream *s);
 void stream_shut(struct stream *s);
 void stream_close(struct stream *s); /* fine when closed */

@@ -159,6 +159,65 @@ test_a_kick_tells_what_is_ready_once_more(void **state)
 }
 
 static void
+kick_again(void *arg, unsigned what)
+{
+	struct seen *seen = arg;
+
+	(void)what;
+	seen->times++;
+	stream_kick(seen->other);
+}
+
+/* Somebody always has more to do; the other is heard all the same, and so is the mailbox.
+ */
+static void
+test_who_kicks_without_end_lets_others_have_their_turn(void **state)
+{
+	struct fixture f;
+	struct stream busy;
+	struct seen seen = { .other = &busy };
+	int fd[2];
+
+	(void)state;
+	fixture_init(&f);
+	tcp_pair(fd);
+	stream_open(&busy, f.loop, fd[0], kick_again, &seen);
+	wait_for(&f, STREAM_WRITE);
+	for (int i = 0; i < 10; i++) {
+		char c;
+
+		assert_int_equal(write(f.peer, "x", 1), 1);
+		wait_for(&f, STREAM_READ); /* it is not out of epoll either */
+		assert_int_equal(stream_read(&f.stream, &c, 1), 1);
+	}
+	assert_true(seen.times >= 10);
+	stream_close(&busy);
+	seen.times = 0;
+	run_for(f.loop, 5);
+	assert_int_equal(seen.times, 0);
+	close(fd[1]);
+	fixture_fini(&f);
+}
+
+/* libevent takes an event that timed out from epoll; a kick must not. */
+static void
+test_a_kicked_stream_hears_of_new_bytes(void **state)
+{
+	struct fixture f;
+
+	(void)state;
+	fixture_init(&f);
+	wait_for(&f, STREAM_WRITE);
+	for (int i = 0; i < 2; i++) { /* in this turn, and in the next */
+		stream_kick(&f.stream);
+		wait_for(&f, STREAM_WRITE);
+	}
+	assert_int_equal(write(f.peer, "x", 1), 1);
+	wait_for(&f, STREAM_READ);
+	fixture_fini(&f);
+}
+
+static void
 test_a_new_owner_keeps_what_is_ready_and_hears_the_rest(void **state)
 {
 	struct fixture f;
@@ -241,6 +300,8 @@ main(void)
 		cmocka_unit_test(test_the_end_is_not_lost_behind_a_short_read),
 		cmocka_unit_test(test_room_is_told_again_after_the_peer_took_something),
 		cmocka_unit_test(test_a_kick_tells_what_is_ready_once_more),
+		cmocka_unit_test(test_who_kicks_without_end_lets_others_have_their_turn),
+		cmocka_unit_test(test_a_kicked_stream_hears_of_new_bytes),
 		cmocka_unit_test(test_a_new_owner_keeps_what_is_ready_and_hears_the_rest),
 		cmocka_unit_test(test_a_stream_closed_in_the_same_turn_is_not_called),
 		cmocka_unit_test(test_a_reset_is_no_clean_end),
