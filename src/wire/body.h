@@ -15,15 +15,15 @@ enum body_result {
 	BODY_MORE, /* all input used, the body goes on */
 	BODY_DATA, /* *data is payload; call again with the rest */
 	BODY_DONE, /* the body ended; *used counts its last byte */
-	BODY_BAD, /* chunk syntax; reader->at is the offset in the whole body */
+	BODY_BAD,  /* chunk syntax; reader->at is the offset in the whole body */
 };
 
 struct body_reader {
 	enum http_framing framing;
-	uint64_t left; /* of the message or of the chunk */
-	uint64_t at; /* bytes of wire form read so far */
+	uint64_t left;         /* of the message or of the chunk */
+	uint64_t at;           /* bytes of wire form read so far */
 	uint32_t ext, trailer; /* bytes of extensions and trailers so far */
-	uint16_t line; /* bytes of extensions in the current line */
+	uint16_t line;         /* bytes of extensions in the current line */
 	uint8_t state, digits;
 };
 
@@ -33,13 +33,18 @@ void body_reader_init(struct body_reader *r, const struct http_head *head);
  * used part and is never empty.  After DATA the body may be over without another
  * byte: ask body_is_done(), or call again (an empty `in` is fine).
  */
-enum body_result body_read(struct body_reader *r, struct str in, size_t *used, struct str *data) MUST_CHECK;
-bool body_is_done(const struct body_reader *r); /* also true at once for HTTP_NO_BODY and length 0 */
+enum body_result body_read(
+    struct body_reader *r, struct str in, size_t *used, struct str *data) MUST_CHECK;
+/* True at once for HTTP_NO_BODY and length 0. */
+bool body_is_done(const struct body_reader *r);
 /* The connection ended: true when that is where the body may end. */
 bool body_may_end(const struct body_reader *r);
 
 #define BODY_CHUNK_HEAD 20
-/* "1a2b\r\n" for a chunk of n > 0 bytes; returns its length.  Data and "\r\n" follow; "0\r\n\r\n" ends. */
+/*
+ * "1a2b\r\n" for a chunk of n > 0 bytes; returns its length.  Data and "\r\n" follow;
+ * "0\r\n\r\n" ends.
+ */
 size_t body_chunk_head(char out[static BODY_CHUNK_HEAD], size_t n);
 
 #endif

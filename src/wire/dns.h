@@ -21,15 +21,16 @@ enum dns_result {
 	DNS_NODATA,
 	DNS_NXDOMAIN,
 	DNS_SERVFAIL, /* any other rcode, or a chain that loops or is too long */
-	DNS_BAD, /* does not parse, or answers another question */
+	DNS_BAD,      /* does not parse, is cut off (TC), or answers another question */
 };
 
 struct dns_answer {
 	struct addr addr[DNS_ADDRS_MAX];
 	size_t count; /* more than DNS_ADDRS_MAX are counted in `dropped` */
 	size_t dropped;
-	uint32_t ttl; /* smallest along the chain, seconds; top bit set reads as 0 (RFC 2181 8) */
-	unsigned chain; /* CNAME steps */
+	uint32_t
+	    ttl; /* seconds, the smallest on the chain; top bit set: 0 (RFC 2181 8) */
+	unsigned chain;        /* CNAME steps */
 	struct host canonical; /* the chain's last name */
 };
 

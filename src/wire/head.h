@@ -17,25 +17,26 @@ enum http_kind { HTTP_REQUEST, HTTP_RESPONSE };
 enum http_error {
 	HTTP_OK,
 	HTTP_START_LINE, /* request or status line is not what RFC 9112 says */
-	HTTP_VERSION, /* a well-formed version that is not 1.0 or 1.1 (505), the h2 preface too */
-	HTTP_LINE_END, /* bare CR or LF, a second empty line before the start line */
-	HTTP_CONTROL, /* NUL or another control byte */
-	HTTP_FIELD, /* no colon, empty or bad name, space before the colon */
-	HTTP_FOLD, /* obs-fold, or a field that begins with white space */
+	HTTP_VERSION,    /* well-formed, not 1.0 or 1.1 (505); the h2 preface too */
+	HTTP_LINE_END,   /* bare CR or LF, a second empty line before the start line */
+	HTTP_CONTROL,    /* NUL or another control byte */
+	HTTP_FIELD,      /* no colon, empty or bad name, space before the colon */
+	HTTP_FOLD,       /* obs-fold, or a field that begins with white space */
 	HTTP_HOST_MISSING,
 	HTTP_HOST_TWICE,
-	HTTP_LENGTH_BAD, /* not 1-19 plain digits */
-	HTTP_LENGTH_CONFLICT, /* twice */
-	HTTP_LENGTH_AND_CODING, /* Content-Length and Transfer-Encoding (RFC 9112 6.1) */
-	HTTP_CODING_BAD, /* Transfer-Encoding twice, empty, in HTTP/1.0, not ending in chunked */
+	HTTP_LENGTH_BAD,         /* not 1-19 plain digits */
+	HTTP_LENGTH_CONFLICT,    /* twice */
+	HTTP_LENGTH_AND_CODING,  /* Content-Length and Transfer-Encoding (RFC 9112 6.1) */
+	HTTP_CODING_BAD,         /* twice, empty, in HTTP/1.0, not ending in chunked */
 	HTTP_CODING_UNSUPPORTED, /* another coding before chunked (501) */
-	HTTP_EXPECTATION, /* Expect that is not 100-continue (417) */
-	HTTP_ALIAS, /* Content_Length, Transfer_Encoding: a gateway may read them as the real ones */
-	HTTP_NOMINATION, /* Connection names Host, Content-Length, Transfer-Encoding or Via */
-	HTTP_METHOD, /* longer than 32 bytes or no token */
+	HTTP_EXPECTATION,        /* Expect that is not 100-continue (417) */
+	HTTP_ALIAS, /* Content_Length, Transfer_Encoding: CGI reads them as the real ones
+		     */
+	HTTP_NOMINATION, /* Connection names a framing field, Host or Via, or too many */
+	HTTP_METHOD,     /* longer than 32 bytes or no token */
 	HTTP_TARGET_TOO_LONG, /* 414 */
-	HTTP_HEAD_TOO_LARGE, /* 431: head, one field, or too many fields */
-	HTTP_CONNECT_BODY, /* CONNECT with a body */
+	HTTP_HEAD_TOO_LARGE,  /* 431: head, one field, or too many fields */
+	HTTP_CONNECT_BODY,    /* CONNECT with a body */
 	HTTP_ERROR_N
 };
 
@@ -52,9 +53,9 @@ enum http_framing {
 
 struct http_head {
 	enum http_kind kind;
-	int minor; /* HTTP/1.minor */
+	int minor;                 /* HTTP/1.minor */
 	struct str method, target; /* requests, raw */
-	int status; /* responses */
+	int status;                /* responses */
 	struct str phrase;
 	struct http_field *field;
 	size_t nfield;
@@ -74,18 +75,20 @@ struct http_head {
  */
 enum http_error head_settle(struct http_head *h) MUST_CHECK;
 
-/* RFC 9112 6.3: what the request and status leave of a response's body.  Call once after DONE. */
+/* What request and status leave of a response's body (RFC 9112 6.3); once, after DONE. */
 void http_response_for(struct http_head *response, struct str request_method);
 
 /* The first field of that name (case-insensitive) or NULL. */
 const struct http_field *http_field(const struct http_head *h, struct str name);
 size_t http_field_count(const struct http_head *h, struct str name);
-/* True when a comma-separated field has this token (case-insensitive), over all fields of that name. */
+/* One of the comma-separated elements of all fields of that name (case-insensitive). */
 bool http_has_token(const struct http_head *h, struct str name, struct str token);
 
 /*
- * Fields that must not pass: hop-by-hop ones, those Connection names, and
- * X-Weir-* (RFC 9110 7.6.1).  Fills `drop[i]` for each field; `drop` has nfield
+ * Fields that must not pass: hop-by-hop ones (RFC 9110 7.6.1) and their aliases
+ * with '_', those Connection names, X-Weir-*, and Alt-Svc in responses.
+ * Content-Length is not among them: who sends the head on writes it anew from
+ * `length`.  Fills `drop[i]` for each field; `drop` has nfield
  * places.  Names are collected first, then judged (CVE-2023-49606).
  */
 void http_hop_fields(const struct http_head *h, bool *drop);

@@ -10,6 +10,7 @@
 #define CLIENT_HELLO 1
 #define SERVER_HELLO 2
 #define RANDOM_LEN 32
+#define RANDOM_AT (MESSAGE_HEADER + 2)
 
 /* RFC 8446 4.1.3: SHA-256 of "HelloRetryRequest" in the place of the random */
 static const unsigned char retry_random[RANDOM_LEN] = {
@@ -320,12 +321,11 @@ gather(unsigned char *out, size_t want, struct span in)
 enum retry_result
 hello_is_retry(struct str in)
 {
-	unsigned char hello[MESSAGE_HEADER + 2 + RANDOM_LEN];
+	unsigned char hello[RANDOM_AT + RANDOM_LEN];
 	enum retry_result r = gather(
 	    hello, sizeof(hello), (struct span){ (const unsigned char *)in.p, in.n });
 
-	if (r == RETRY_YES &&
-	    memcmp(hello + MESSAGE_HEADER + 2, retry_random, RANDOM_LEN) != 0)
+	if (r == RETRY_YES && memcmp(hello + RANDOM_AT, retry_random, RANDOM_LEN) != 0)
 		return RETRY_NO;
 	return r;
 }

@@ -11,7 +11,7 @@
 
 #include "wire/url.h"
 
-#define HELLO_MAX (16 * 1024) /* handshake message */
+#define HELLO_MAX 16384 /* bytes of handshake message */
 #define HELLO_WIRE_MAX (HELLO_MAX + 64 * 5 + 4)
 
 enum hello_result { HELLO_MORE, HELLO_DONE, HELLO_BAD };
@@ -22,7 +22,7 @@ struct hello {
 	bool has_ech; /* 0xfe0d and the drafts' code points fe08-fe0d, ffce */
 	bool offers_alpn;
 	const char *error; /* when BAD: static text */
-	bool is_not_tls; /* BAD and the first byte is no handshake record */
+	bool is_not_tls;   /* BAD and the first byte is no handshake record */
 };
 
 /* Reassembles records into one message; memory is the caller's. */
@@ -42,7 +42,8 @@ void hello_reader_init(struct hello_reader *r, unsigned char *message);
  * new record; bytes after the hello in its own record are BAD (a second
  * handshake message).  BAD: *out says why.
  */
-enum hello_result hello_read(struct hello_reader *r, struct str in, size_t *used, struct hello *out) MUST_CHECK;
+enum hello_result hello_read(
+    struct hello_reader *r, struct str in, size_t *used, struct hello *out) MUST_CHECK;
 
 /*
  * The server's first bytes: are they a HelloRetryRequest (RFC 8446 4.1.3)?

@@ -28,10 +28,11 @@ struct http_reader {
 	size_t line_start, nfield;
 	uint8_t state;
 	enum http_error error; /* when BAD */
-	size_t at; /* offset of the byte that was refused */
+	size_t at; /* offset of the refused byte; the head's length: all of it */
 };
 
-void http_reader_init(struct http_reader *r, enum http_kind kind, const struct http_limits *limit);
+void http_reader_init(
+    struct http_reader *r, enum http_kind kind, const struct http_limits *limit);
 /*
  * `in` is everything since the head's first byte, more of it on each call.
  * DONE: *out is filled, *used is the length of the head.  For a response, the

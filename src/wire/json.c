@@ -146,10 +146,16 @@ peek(const struct json_in *j) /* NUL at the end; a NUL inside fits nowhere eithe
 	return j->at < j->in.n ? j->in.p[j->at] : '\0';
 }
 
+static bool
+is_space(char c)
+{
+	return c == ' ' || c == '\t' || c == '\r' || c == '\n';
+}
+
 static void
 skip_space(struct json_in *j)
 {
-	while (j->at < j->in.n && memchr(" \t\r\n", j->in.p[j->at], 4) != NULL)
+	while (is_space(peek(j)))
 		j->at++;
 }
 
@@ -276,12 +282,20 @@ unescape(struct str s, char out[static 4], size_t *nout)
 	return 1;
 }
 
+static char *
+append(char *to, struct str s)
+{
+	if (s.n > 0)
+		memcpy(to, s.p, s.n);
+	return to + s.n;
+}
+
 /* An escape is never shorter than what it stands for: the raw length is room enough. */
 static const char *
 unescape_all(struct str raw, struct arena *a, struct str *out)
 {
-	char *p = arena_alloc(a, raw.n);
-	size_t n = 0, at;
+	char *p = arena_alloc(a, raw.n), *to = p;
+	size_t at;
 
 	if (p == NULL)
 		return "text is too large";
@@ -289,17 +303,14 @@ unescape_all(struct str raw, struct arena *a, struct str *out)
 		char character[4];
 		size_t length, used;
 
-		memcpy(p + n, raw.p, at);
-		n += at;
+		to = append(to, str_sub(raw, 0, at));
 		raw = str_sub(raw, at + 1, raw.n);
 		if ((used = unescape(raw, character, &length)) == 0)
 			return "escape is none of JSON's, or half a surrogate pair";
-		memcpy(p + n, character, length);
-		n += length;
+		to = append(to, (struct str){ character, length });
 		raw = str_sub(raw, used, raw.n);
 	}
-	memcpy(p + n, raw.p, raw.n);
-	*out = (struct str){ p, n + raw.n };
+	*out = (struct str){ p, (size_t)(append(to, raw) - p) };
 	return NULL;
 }
 
@@ -486,7 +497,6 @@ struct builder {
 	struct json_value *
 	    *place[JSON_DEPTH + 1]; /* where the next value of each level goes */
 	struct str key;
-	const char *error;
 };
 
 static int
@@ -573,7 +583,7 @@ on_token(struct builder *b, enum json_token t, unsigned depth)
 struct json_value *
 json_parse(struct str in, struct arena *a, const char **error)
 {
-	struct builder b = { .error = NULL };
+	struct builder b = { .key = STR_NONE };
 	struct json_value *root = NULL;
 	enum json_token t;
 

@@ -9,8 +9,8 @@
 static const char *const error_text[] = {
 	[HOST_OK] = "ok",
 	[HOST_EMPTY] = "the host is empty",
-	[HOST_BYTE] = "a host name is made of ASCII letters, digits, '-', '_' and '.'; "
-		      "write others in punycode",
+	[HOST_BYTE] =
+	    "a host name has letters, digits, '-', '_', '.'; others in punycode",
 	[HOST_LABEL] =
 	    "each part of a host name has 1 to 63 characters and no '-' at its ends",
 	[HOST_TOO_LONG] = "a host name has at most 253 characters",
@@ -20,9 +20,9 @@ static const char *const error_text[] = {
 	    "brackets hold an IPv6 address without a zone, and nothing else",
 	[HOST_PORT] = "a port is a decimal number from 1 to 65535 without leading zeros",
 	[HOST_USERINFO] = "credentials must not stand in the target",
-	[HOST_SCHEME] = "only http:// is taken here; use CONNECT for https",
-	[HOST_TARGET] = "the target must be http://host/path without fragment, backslash "
-			"or raw bytes",
+	[HOST_SCHEME] = "the scheme must be http; for https use CONNECT",
+	[HOST_TARGET] =
+	    "the target must be http://host/path, without '#', '\\' or raw bytes",
 };
 
 /* Local by standard or by habit; of two that end alike the longer comes first. */

@@ -15,7 +15,7 @@
 #define HOST_MAX 253
 
 struct host {
-	char name[HOST_MAX + 1]; /* canonical, NUL-terminated; a literal's address text (no brackets) */
+	char name[HOST_MAX + 1]; /* canonical; of a literal its address text */
 	uint8_t len;
 	bool is_literal;
 	struct addr addr; /* when is_literal */
@@ -24,14 +24,14 @@ struct host {
 enum host_error {
 	HOST_OK,
 	HOST_EMPTY,
-	HOST_BYTE, /* a byte no host name has: NUL, %, \, @, space, non-ASCII, ... */
+	HOST_BYTE,  /* a byte no host name has: NUL, %, \, @, space, non-ASCII, ... */
 	HOST_LABEL, /* empty, over 63, or begins or ends with '-' */
 	HOST_TOO_LONG,
-	HOST_NUMBER, /* looks like an IPv4 address and is not strict dotted decimal */
+	HOST_NUMBER,   /* looks like an IPv4 address and is not strict dotted decimal */
 	HOST_BRACKETS, /* brackets round something else than an IPv6 address, or a zone */
-	HOST_PORT, /* missing, empty, 0, over 65535, sign, leading zero */
+	HOST_PORT,     /* missing, empty, 0, over 65535, sign, leading zero */
 	HOST_USERINFO,
-	HOST_SCHEME, /* a scheme that is not http (https wants CONNECT) */
+	HOST_SCHEME, /* a scheme that is neither http nor https */
 	HOST_TARGET, /* fragment, backslash, control byte, or not absolute-form */
 };
 
@@ -42,32 +42,35 @@ enum host_error host_parse_bare(struct host *out, struct str text) MUST_CHECK;
 /* An SNI name: as host_parse, but no trailing dot and no literal (RFC 6066 3). */
 enum host_error host_parse_sni(struct host *out, struct str text) MUST_CHECK;
 /* "host:port"; port is required unless default_port is not 0. */
-enum host_error authority_parse(struct host *out, uint16_t *port, struct str text, uint16_t default_port) MUST_CHECK;
-const char *host_error_text(enum host_error e); /* a sentence that says what would be right */
+enum host_error authority_parse(
+    struct host *out, uint16_t *port, struct str text, uint16_t default_port) MUST_CHECK;
+/* A sentence that says what would be right. */
+const char *host_error_text(enum host_error e);
 
 struct str host_str(const struct host *h); /* the canonical name */
 bool host_eq(const struct host *a, const struct host *b);
 /* With brackets where a URI needs them, and ":port" unless port is 0 or default_port. */
 #define AUTHORITY_TEXT (HOST_MAX + 9)
-char *authority_text(char out[static AUTHORITY_TEXT], const struct host *h, uint16_t port, uint16_t default_port);
-/* A special-use name or one below such a suffix, single labels too (closed table); false for literals. */
+char *authority_text(char out[static AUTHORITY_TEXT], const struct host *h, uint16_t port,
+    uint16_t default_port);
+/* A single label, or at or below a name of the closed table; no literal is. */
 bool host_is_special(const struct host *h);
-/* The special suffix itself ("svc", "local", ...) or "" for a single label; NULL when ordinary. */
+/* That name ("svc", "local", ...), or "" for a single label; NULL when ordinary. */
 const char *host_special_suffix(struct str name);
 
-/* An absolute-form target. Slices into `text`; path_query is "/..." or "" (then "/" is meant; "?q" gives "?q"). */
+/* An absolute-form target; path and query are slices into its text. */
 struct url {
 	bool is_https;
 	struct host host;
-	uint16_t port; /* default filled in */
-	struct str path; /* without the query; may be empty, then "/" */
+	uint16_t port;    /* default filled in */
+	struct str path;  /* without the query; may be empty, then "/" */
 	struct str query; /* after the '?'; p is NULL when there is none */
 };
 
-/* http:// only; https:// is parsed too so that the refusal can say "use CONNECT". */
+/* http:// or https://; the latter is right inside a tunnel only: say "use CONNECT". */
 enum host_error url_parse(struct url *out, struct str text) MUST_CHECK;
 
-/* Already canonical: no dot segment, //, ;, \, %2e %2f %5c %25 %00, no encoded unreserved character (rule H9). */
+/* No dot segment, //, ;, \, %2f %5c %25 %00, encoded unreserved character (rule H9). */
 bool path_is_canonical(struct str path);
 
 #endif

@@ -20,7 +20,7 @@ is_key(struct str key)
 	for (size_t i = 0; i < KEY_TEXT - 3; i++)
 		if (key.p[i] == '\0' || strchr(alphabet, key.p[i]) == NULL)
 			return false;
-	return memchr("AQgw", key.p[KEY_TEXT - 3], 4) != NULL;
+	return key.p[KEY_TEXT - 3] != '\0' && strchr("AQgw", key.p[KEY_TEXT - 3]) != NULL;
 }
 
 bool

@@ -8,7 +8,7 @@
 
 #include "wire/head.h"
 
-/* Sec-WebSocket-Accept, 28 base64 characters and a NUL, for the client's key; false when the key is not 16 bytes in base64 */
+/* The Sec-WebSocket-Accept for this key; false when that is not 16 bytes in base64. */
 bool ws_accept(char out[static 29], struct str key);
 /* A request that may be upgraded: GET, 1.1, no body, one valid key, version 13. */
 bool ws_is_request(const struct http_head *h);
