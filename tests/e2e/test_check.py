@@ -57,8 +57,13 @@ def test_faults_of_all_files_come_in_one_run(check):
 
 def test_a_failed_expectation_fails_the_check(check):
     done = check("policy.yaml", files={"policy.yaml": GOOD_POLICY.replace("deny: CONNECT gist", "allow: CONNECT gist")})
-    assert done.returncode == 78
-    assert "policy.yaml:7:" in done.stderr
+    assert done.returncode == 1
+    assert "policy.yaml:7:" in done.stderr and "[expect_failed]" in done.stderr
+
+
+def test_an_expectation_that_fails_beside_other_errors_is_one_of_them(check):
+    broken = GOOD_POLICY.replace("deny: CONNECT gist", "allow: CONNECT gist")
+    assert check("a.yaml", "b.yaml", files={"a.yaml": broken, "b.yaml": "alow: []\n"}).returncode == 78
 
 
 def test_findings_are_json_when_asked(check):

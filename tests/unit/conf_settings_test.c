@@ -353,7 +353,8 @@ test_whole_file_must_be_fit_to_serve(void **state)
 		struct settings *s = settings_load_file(path, &rep);
 		const char *code = rep.n == 0 ? NULL : rep.finding[0].code;
 		if (rep.n > 1 || (s == NULL) != (wholes[i].code != NULL) ||
-		    (code != NULL && strcmp(code, wholes[i].code) != 0) ||
+		    (code != NULL && wholes[i].code != NULL &&
+			strcmp(code, wholes[i].code) != 0) ||
 		    (code != NULL && rep.finding[0].mark.line != wholes[i].line))
 			fail_msg("%s: %s", wholes[i].text, code == NULL ? "-" : code);
 		if (s != NULL) {

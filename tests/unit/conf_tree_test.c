@@ -210,7 +210,8 @@ test_many_small_values_stay_bounded(void **state)
 	(void)state;
 	for (size_t i = 0; i < n; i++)
 		at += sprintf(at, "1,");
-	strcpy(at, "]");
+	at[0] = ']';
+	at[1] = '\0';
 	struct tree *t = read_text(text, &rep);
 	assert_true(t != NULL || strcmp(rep.finding[0].code, "too_large") == 0);
 	tree_free(t);
