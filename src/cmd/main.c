@@ -33,6 +33,7 @@ static const struct {
 	const char *help;
 } commands[] = {
 	{ "check", cmd_check, "say all that is wrong with configuration and policies" },
+	{ "explain", cmd_explain, "what would happen to a request, and why" },
 	{ "redact", cmd_redact,
 	    "copy standard input to standard output without its secrets" },
 };

@@ -78,31 +78,47 @@ assume_tls(struct facts *f)
 	f->has_sni = f->is_sni_equal = !f->host->is_literal;
 }
 
+static enum reason
+read_target(struct ask *out, const struct explain_ask *ask, const char **why)
+{
+	struct str method = ask->method.n > 0 ? ask->method : STR("GET");
+
+	if (ask->is_https_inside)
+		return ask_https(out, ask->target, why);
+	if (ask->via == VIA_CONNECT)
+		return ask_connect(out, ask->target, why);
+	if (http_is_token(method))
+		return ask_absolute(out, method, ask->target, why);
+	*why = "the method is no token";
+	return REASON_REQUEST_MALFORMED;
+}
+
+bool
+explain_host(const struct explain_ask *ask, struct host *out)
+{
+	const char *why;
+	struct ask asked;
+
+	if (read_target(&asked, ask, &why) != REASON_NONE)
+		return false;
+	*out = asked.host;
+	return true;
+}
+
 static bool
 read_ask(struct explaining *x)
 {
-	const struct explain_ask *ask = x->ask;
-	struct str method = ask->method.n > 0 ? ask->method : STR("GET");
 	const char *why = NULL;
-	enum reason reason;
+	enum reason reason = read_target(&x->asked, x->ask, &why);
 
-	if (ask->is_https_inside)
-		reason = ask_https(&x->asked, ask->target, &why);
-	else if (ask->via == VIA_CONNECT)
-		reason = ask_connect(&x->asked, ask->target, &why);
-	else if (!http_is_token(method))
-		reason = REASON_REQUEST_MALFORMED, why = "the method is no token";
-	else
-		reason = ask_absolute(&x->asked, method, ask->target, &why);
 	if (reason != REASON_NONE)
 		return refuse(x, "shape", reason, why);
 	ask_facts(&x->f, &x->asked);
-	if (ask->is_https_inside)
+	if (x->ask->is_https_inside)
 		assume_tls(&x->f);
 	x->out->has_target = true;
 	x->out->host = x->asked.host;
 	x->out->port = x->asked.port;
-	x->f.host = &x->out->host;
 	trace_add(&x->out->trace, "shape", NULL, NULL, "pass", NULL);
 	return true;
 }
@@ -258,7 +274,7 @@ layer_of(const struct verdict *v, const struct ruleset *rs)
 {
 	bool is_policy = v->allow || reason_row(v->reason)->type == TYPE_POLICY;
 
-	return is_policy && v->layer < ruleset_layers(rs)
+	return rs != NULL && is_policy && v->layer < ruleset_layers(rs)
 		   ? ruleset_layer_name(rs, v->layer)
 		   : NULL;
 }
@@ -429,6 +445,8 @@ explain_print_text(const struct explained *e, const struct ruleset *rs, struct b
 		buf_fmt(to, "rule: %s\n", rule_place(v->rule));
 	if (layer != NULL)
 		buf_fmt(to, "layer: %s\n", layer);
+	if (v->allow && v->protocol != 0)
+		buf_fmt(to, "protocol: %s\n", protocol_name(v->protocol));
 	if (v->allow)
 		buf_fmt(to, "bound by: %s\n", assurance_name(v->assurance));
 	for (size_t i = 0; i < e->dial.count; i++) {

@@ -26,6 +26,8 @@ struct explain_ask {
 
 /* From the words of a person: HOST:PORT, http://... or https://... */
 void explain_ask_init(struct explain_ask *ask, struct str method, struct str target);
+/* The canonical host it is about; false: it is malformed. */
+bool explain_host(const struct explain_ask *ask, struct host *out);
 
 #define WARNING_MAX 4
 
@@ -46,8 +48,8 @@ struct explained {
 void explain(struct explained *out, const struct ruleset *rs, const struct place *place,
     const struct explain_ask *ask, struct arena *a);
 
-/* One object on one line, without its end.  id: JSON text that is echoed; p NULL: no id
- * key. */
+/* One object on one line, without its end; rs NULL: no layer is named.  id: JSON text
+ * that is echoed; p NULL: no id key. */
 void explain_print_json(
     const struct explained *e, const struct ruleset *rs, struct str id, struct buf *to);
 void explain_print_text(

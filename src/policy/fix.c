@@ -165,7 +165,8 @@ fix_find(struct fix *out, enum reason refused, const struct facts *f,
 	*out = (struct fix){ 0 };
 	if (!can_be_mended(refused) || (f->has_request && is_never_method(f->method)))
 		return;
-	out->host = host_str(f->host);
+	if ((out->host = arena_str(a, host_str(f->host))).p == NULL)
+		return;
 	out->protocol = protocol_of(f);
 	out->port = f->port == usual_port(out->protocol) ? 0 : f->port;
 	set_request(out, f);

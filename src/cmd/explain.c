@@ -1,0 +1,226 @@
+/*
+ * explain.c - weir explain: what would happen to a request, and why
+ */
+#include <getopt.h>
+#include <stdio.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "base/err.h"
+#include "cmd/batch.h"
+#include "cmd/lookup.h"
+#include "cmd/main.h"
+#include "cmd/usage.h"
+
+#define ANSWERS_MAX 64
+#define OUTPUT_MAX ((size_t)64 << 20)
+
+static const char help[] =
+    "usage: weir explain [-c FILE] [--json] [--answer ADDR]... [--resolve] [METHOD] "
+    "TARGET\n"
+    "       weir explain [-c FILE] --batch\n"
+    "\n"
+    "Says what would happen to a request, and why, by the code that decides live.\n"
+    "TARGET is HOST:PORT (a CONNECT), http://... or https://... (a CONNECT and the\n"
+    "request inside it).  Nothing is looked up unless --resolve is given.\n"
+    "\n"
+    "  -c, --config FILE   the configuration (weir.yaml(5)); none: what a laptop runs\n"
+    "      --json          one JSON object instead of text\n"
+    "      --answer ADDR   what the name resolves to; may be repeated\n"
+    "      --resolve       ask the configured name servers\n"
+    "      --batch         JSON lines on standard input, one JSON line out for each\n"
+    "      --help          this text\n"
+    "\n"
+    "Exits 0 when the request is allowed, 1 when it is denied, 66 when FILE cannot be\n"
+    "read, 78 when the configuration or a policy is wrong.\n";
+
+struct options {
+	const char *config;
+	bool is_json, is_batch, wants_resolve;
+	struct addr answer[ANSWERS_MAX];
+	size_t nanswer;
+	const char *method, *target;
+};
+
+static int
+explain_text(const struct options *o, const struct scene *s, struct explain_ask *ask)
+{
+	struct explained e;
+	struct arena a;
+	struct buf b;
+
+	arena_init(&a, (size_t)8 << 20);
+	buf_init(&b, OUTPUT_MAX);
+	scene_explain(&e, s, ask, &a);
+	if (o->is_json) {
+		explain_print_json(&e, s->rules, STR_NONE, &b);
+		buf_char(&b, '\n');
+	} else {
+		explain_print_text(&e, s->rules, &b);
+	}
+	fwrite(b.p, 1, b.n, stdout);
+	buf_fini(&b);
+	arena_fini(&a);
+	return e.verdict.allow ? EXIT_YES : EXIT_NO;
+}
+
+/* As the live path: only a name that policy admits is ever asked for. */
+static bool
+is_worth_asking(const struct scene *s, struct explain_ask ask, struct host *host)
+{
+	struct explained e;
+	struct arena a;
+	bool allow;
+
+	arena_init(&a, (size_t)8 << 20);
+	scene_explain(&e, s, &ask, &a);
+	allow = e.verdict.allow && !e.is_address_evaluated;
+	*host = e.host;
+	arena_fini(&a);
+	return allow;
+}
+
+static int
+explain_resolved(const struct options *o, const struct scene *s, struct explain_ask *ask)
+{
+	struct found found;
+	struct host host;
+	const char *why;
+
+	if (!is_worth_asking(s, *ask, &host))
+		return explain_text(o, s, ask);
+	if (!lookup_wait(&found, &host, s->settings, s->host, s->nhost, &why)) {
+		fprintf(stderr, "weir explain: %s\n", why);
+		return EXIT_UNAVAILABLE;
+	}
+	ask->answer = found.addr;
+	ask->nanswer = found.count;
+	ask->has_answers = found.err == 0;
+	if (found.err != 0)
+		ask->dns_error =
+		    found.err == ERR_DNS_TIMEOUT ? REASON_DNS_TIMEOUT : REASON_DNS_FAILED;
+	return explain_text(o, s, ask);
+}
+
+static int
+explain_one(const struct options *o, const struct scene *s)
+{
+	struct explain_ask ask;
+
+	explain_ask_init(&ask, str_of(o->method), str_of(o->target));
+	ask.answer = o->answer;
+	ask.nanswer = o->nanswer;
+	ask.has_answers = o->nanswer > 0;
+	return o->wants_resolve ? explain_resolved(o, s, &ask) : explain_text(o, s, &ask);
+}
+
+static void
+print_report(const struct report *rep)
+{
+	struct buf b;
+
+	buf_init(&b, OUTPUT_MAX);
+	report_print_text(rep, &b);
+	fputs(buf_cstr(&b), stderr);
+	buf_fini(&b);
+}
+
+static int
+explain_with(const struct options *o)
+{
+	struct report rep;
+	struct scene scene;
+	int status = EXIT_CONFIG;
+
+	if (o->config != NULL && access(o->config, R_OK) != 0) {
+		fprintf(stderr, "weir explain: %s cannot be read\n", o->config);
+		return EXIT_NOINPUT;
+	}
+	if (o->is_batch && o->config == NULL)
+		return batch_run(NULL);
+	report_init(&rep);
+	if (scene_load(&scene, o->config, &rep)) {
+		status = o->is_batch ? batch_run(&scene) : explain_one(o, &scene);
+		scene_fini(&scene);
+	} else {
+		print_report(&rep);
+	}
+	report_fini(&rep);
+	return status;
+}
+
+static int
+read_words(struct options *o, int n, char *const *word)
+{
+	if (o->is_batch && (n > 0 || o->nanswer > 0 || o->wants_resolve || o->is_json))
+		return usage_refuse(
+		    "explain", "--batch reads everything from standard input");
+	if (o->wants_resolve && o->nanswer > 0)
+		return usage_refuse(
+		    "explain", "--resolve and --answer exclude each other");
+	if (!o->is_batch && (n < 1 || n > 2))
+		return usage_refuse(
+		    "explain", "say one target, after a method if you like");
+	if (!o->is_batch)
+		o->target = word[n - 1];
+	if (n == 2)
+		o->method = word[0];
+	return EXIT_YES;
+}
+
+static int
+add_answer(struct options *o, const char *text)
+{
+	if (o->nanswer == ANSWERS_MAX)
+		return usage_refuse(
+		    "explain", "--answer may stand %d times", ANSWERS_MAX);
+	if (!addr_parse(&o->answer[o->nanswer], str_of(text)))
+		return usage_refuse("explain", "%s is no address", text);
+	o->nanswer++;
+	return EXIT_YES;
+}
+
+int
+cmd_explain(int argc, char **argv)
+{
+	static const struct option longs[] = {
+		{ "config", required_argument, NULL, 'c' },
+		{ "json", no_argument, NULL, 'j' },
+		{ "answer", required_argument, NULL, 'a' },
+		{ "resolve", no_argument, NULL, 'r' },
+		{ "batch", no_argument, NULL, 'b' },
+		{ "help", no_argument, NULL, 'h' },
+		{ NULL, 0, NULL, 0 },
+	};
+	struct options o = { 0 };
+	int c, status;
+
+	opterr = 0;
+	while ((c = getopt_long(argc, argv, ":c:h", longs, NULL)) != -1)
+		switch (c) {
+		case 'c':
+			o.config = optarg;
+			break;
+		case 'j':
+			o.is_json = true;
+			break;
+		case 'a':
+			if ((status = add_answer(&o, optarg)) != EXIT_YES)
+				return status;
+			break;
+		case 'r':
+			o.wants_resolve = true;
+			break;
+		case 'b':
+			o.is_batch = true;
+			break;
+		case 'h':
+			fputs(help, stdout);
+			return EXIT_YES;
+		default:
+			return usage_refuse_option("explain", argv, c);
+		}
+	if ((status = read_words(&o, argc - optind, argv + optind)) != EXIT_YES)
+		return status;
+	return explain_with(&o);
+}
