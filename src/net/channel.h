@@ -1,7 +1,8 @@
 /*
  * channel.h - questions to name servers, through c-ares, on a loop
  *
- * Carries one question there and the raw answer back; reads neither.  Only the
+ * Carries one question there and the raw answer back (asked again by TCP when it
+ * was truncated); reads neither.  Only the
  * configured servers are asked, for exactly the name given: no search list, no
  * hosts file, no aliases, and nothing from the environment.
  */
@@ -10,6 +11,8 @@
 
 #include "base/addr.h"
 #include "base/loop.h"
+
+#define CHANNEL_SERVERS_MAX 8
 
 struct channel;
 

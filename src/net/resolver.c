@@ -17,7 +17,6 @@
 #include "base/map.h"
 #include "net/channel.h"
 
-#define SERVERS_MAX 8
 #define CACHE_MAX 4096
 #define QUERIES_MAX 1024 /* under way; beyond it ERR_FULL */
 #define TTL_MAX_MS 30000
@@ -496,9 +495,9 @@ server_parse(struct endpoint *out, const char *text)
 static struct channel *
 open_channel(struct loop *l, const struct resolver_options *o, const char **why)
 {
-	struct endpoint server[SERVERS_MAX];
+	struct endpoint server[CHANNEL_SERVERS_MAX];
 
-	if (o->nserver > SERVERS_MAX) {
+	if (o->nserver > CHANNEL_SERVERS_MAX) {
 		*why = "more than 8 name servers";
 		return NULL;
 	}

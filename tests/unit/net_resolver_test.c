@@ -1,0 +1,580 @@
+/*
+ * A name gives its addresses or the reason why not, in time, whatever the server does;
+ * and only that name is asked for.
+ */
+#include "net/resolver.h"
+
+#include "base/count.h"
+#include "base/err.h"
+#include "dns_server.h"
+
+static const struct zone_row zone[] = {
+	{ "both.test", TYPE_A, ZONE_ANSWER, "192.0.2.1 192.0.2.2 192.0.2.3", 60 },
+	{ "both.test", TYPE_AAAA, ZONE_ANSWER, "2001:db8::1", 60 },
+	{ "four.test", TYPE_A, ZONE_ANSWER, "192.0.2.4", 60 },
+	{ "four.test", TYPE_AAAA, ZONE_NODATA, NULL, 0 },
+	{ "six.test", TYPE_A, ZONE_NODATA, NULL, 0 },
+	{ "six.test", TYPE_AAAA, ZONE_ANSWER, "2001:db8::6", 60 },
+	{ "chain.test", TYPE_A, ZONE_ANSWER, "a.cdn.test> b.cdn.test> 192.0.2.5", 60 },
+	{ "chain.test", TYPE_AAAA, ZONE_NODATA, NULL, 0 },
+	{ "aaaa-silent.test", TYPE_A, ZONE_ANSWER, "192.0.2.6", 60 },
+	{ "aaaa-silent.test", TYPE_AAAA, ZONE_SILENT, NULL, 0 },
+	{ "a-silent.test", TYPE_A, ZONE_SILENT, NULL, 0 },
+	{ "a-silent.test", TYPE_AAAA, ZONE_ANSWER, "2001:db8::7", 60 },
+	{ "aaaa-servfail.test", TYPE_A, ZONE_ANSWER, "192.0.2.7", 60 },
+	{ "aaaa-servfail.test", TYPE_AAAA, ZONE_SERVFAIL, NULL, 0 },
+	{ "aaaa-nxdomain.test", TYPE_A, ZONE_ANSWER, "192.0.2.8", 60 },
+	{ "aaaa-nxdomain.test", TYPE_AAAA, ZONE_NXDOMAIN, NULL, 0 },
+	{ "nodata.test", 0, ZONE_NODATA, NULL, 0 },
+	{ "half-nxdomain.test", TYPE_A, ZONE_NXDOMAIN, NULL, 0 },
+	{ "half-nxdomain.test", TYPE_AAAA, ZONE_NODATA, NULL, 0 },
+	{ "nx-silent.test", TYPE_A, ZONE_NXDOMAIN, NULL, 0 },
+	{ "nx-silent.test", TYPE_AAAA, ZONE_SILENT, NULL, 0 },
+	{ "nodata-silent.test", TYPE_A, ZONE_NODATA, NULL, 0 },
+	{ "nodata-silent.test", TYPE_AAAA, ZONE_SILENT, NULL, 0 },
+	{ "servfail.test", 0, ZONE_SERVFAIL, NULL, 0 },
+	{ "refused.test", 0, ZONE_REFUSED, NULL, 0 },
+	{ "garbage.test", 0, ZONE_GARBAGE, NULL, 0 },
+	{ "stray.test", TYPE_A, ZONE_STRAY, "192.0.2.66", 60 },
+	{ "stray.test", TYPE_AAAA, ZONE_NODATA, NULL, 0 },
+	{ "silent.test", 0, ZONE_SILENT, NULL, 0 },
+	{ "wrong-id.test", 0, ZONE_WRONG_ID, "192.0.2.66", 60 },
+	{ "wrong-question.test", 0, ZONE_WRONG_QUESTION, "192.0.2.66", 60 },
+	{ "large.test", TYPE_A, ZONE_TRUNCATED, "192.0.2.9 192.0.2.10", 60 },
+	{ "large.test", TYPE_AAAA, ZONE_NODATA, NULL, 0 },
+	{ "large-both.test", TYPE_A, ZONE_TRUNCATED, "192.0.2.9", 60 },
+	{ "large-both.test", TYPE_AAAA, ZONE_TRUNCATED, "2001:db8::9", 60 },
+	{ "pieces.test", TYPE_A, ZONE_TRUNCATED_PIECES, "192.0.2.11", 60 },
+	{ "pieces.test", TYPE_AAAA, ZONE_NODATA, NULL, 0 },
+	{ "no-ttl.test", TYPE_A, ZONE_ANSWER, "192.0.2.12", 0 },
+	{ "no-ttl.test", TYPE_AAAA, ZONE_NODATA, NULL, 0 },
+	{ "short-ttl.test", TYPE_A, ZONE_ANSWER, "192.0.2.13", 1 },
+	{ "short-ttl.test", TYPE_AAAA, ZONE_NODATA, NULL, 0 },
+};
+
+static const struct zone_row other_zone[] = {
+	{ "both.test", TYPE_A, ZONE_ANSWER, "198.51.100.1", 60 },
+	{ "both.test", TYPE_AAAA, ZONE_NODATA, NULL, 0 },
+};
+
+struct answer {
+	struct loop *loop;
+	int times, *waiting; /* of all; the loop stops at 0 */
+	struct found found;
+};
+
+struct fixture {
+	struct dns_server server;
+	struct loop *loop;
+	struct resolver *resolver;
+	int waiting;
+};
+
+static void
+on_found(void *arg, const struct found *found)
+{
+	struct answer *a = arg;
+
+	a->times++;
+	a->found = *found;
+	if (--*a->waiting == 0)
+		loop_stop(a->loop);
+}
+
+static struct host
+host(const char *text)
+{
+	struct host h;
+
+	assert_int_equal(host_parse_bare(&h, str_of(text)), HOST_OK);
+	return h;
+}
+
+static struct resolver_options
+options(struct fixture *f, const char *server[1], msec timeout_ms)
+{
+	server[0] = f->server.address;
+	return (struct resolver_options){
+		.server = server, .nserver = 1, .timeout_ms = timeout_ms
+	};
+}
+
+static void
+begin(struct fixture *f, msec timeout_ms)
+{
+	const char *server[1], *why = NULL;
+	struct resolver_options o;
+
+	dns_server_start(&f->server, zone, COUNT_OF(zone));
+	f->loop = loop_new();
+	f->waiting = 0;
+	o = options(f, server, timeout_ms);
+	f->resolver = resolver_new(f->loop, &o, &why);
+	if (f->resolver == NULL)
+		fail_msg("%s", why);
+}
+
+static void
+end(struct fixture *f)
+{
+	resolver_free(f->resolver);
+	dns_server_stop(&f->server);
+	loop_free(f->loop);
+}
+
+static struct lookup *
+ask(struct fixture *f, struct answer *a, const char *name)
+{
+	struct host h = host(name);
+	struct lookup *l;
+
+	*a = (struct answer){ .loop = f->loop, .waiting = &f->waiting };
+	f->waiting++;
+	l = resolver_start(f->resolver, &h, on_found, a);
+	assert_non_null(l);
+	assert_int_equal(a->times, 0); /* never inside start */
+	return l;
+}
+
+/* *took in ms */
+static struct found
+resolve(struct fixture *f, const char *name, msec *took)
+{
+	struct answer a;
+	usec begun = clock_mono_us();
+
+	ask(f, &a, name);
+	wait_for_stop(f->loop);
+	*took = (clock_mono_us() - begun) / 1000;
+	assert_int_equal(a.times, 1);
+	return a.found;
+}
+
+static void
+test_what_a_server_says_becomes_an_answer_or_a_reason(void **state)
+{
+	static const struct {
+		const char *name;
+		int err;
+		const char *addr[4];
+		msec least, most; /* ms */
+	} cases[] = {
+		{ "both.test", 0,
+		    { "2001:db8::1", "192.0.2.1", "192.0.2.2", "192.0.2.3" }, 0, 300 },
+		{ "four.test", 0, { "192.0.2.4" }, 0, 300 },
+		{ "six.test", 0, { "2001:db8::6" }, 0, 300 },
+		{ "chain.test", 0, { "192.0.2.5" }, 0, 300 },
+		{ "aaaa-silent.test", 0, { "192.0.2.6" }, 50, 300 },
+		{ "a-silent.test", 0, { "2001:db8::7" }, 250, 500 },
+		{ "aaaa-servfail.test", 0, { "192.0.2.7" }, 0, 300 },
+		{ "aaaa-nxdomain.test", 0, { "192.0.2.8" }, 0, 300 },
+		{ "unknown.test", ERR_NXDOMAIN, { NULL }, 0, 300 },
+		{ "nodata.test", ERR_NODATA, { NULL }, 0, 300 },
+		{ "half-nxdomain.test", ERR_NODATA, { NULL }, 0, 300 },
+		{ "nx-silent.test", ERR_NXDOMAIN, { NULL }, 250, 500 },
+		{ "nodata-silent.test", ERR_DNS_TIMEOUT, { NULL }, 600, 900 },
+		{ "servfail.test", ERR_SERVFAIL, { NULL }, 0, 300 },
+		{ "refused.test", ERR_SERVFAIL, { NULL }, 0, 300 },
+		{ "garbage.test", ERR_SERVFAIL, { NULL }, 0, 300 },
+		{ "stray.test", ERR_NODATA, { NULL }, 0, 300 },
+		{ "silent.test", ERR_DNS_TIMEOUT, { NULL }, 600, 900 },
+		{ "wrong-id.test", ERR_DNS_TIMEOUT, { NULL }, 600, 900 },
+		{ "wrong-question.test", ERR_DNS_TIMEOUT, { NULL }, 600, 900 },
+		{ "large.test", 0, { "192.0.2.9", "192.0.2.10" }, 0, 300 },
+		{ "large-both.test", 0, { "2001:db8::9", "192.0.2.9" }, 0, 300 },
+		{ "pieces.test", 0, { "192.0.2.11" }, 0, 500 },
+	};
+	struct fixture f;
+
+	(void)state;
+	begin(&f, 600);
+	for (size_t i = 0; i < COUNT_OF(cases); i++) {
+		msec took;
+		struct found found = resolve(&f, cases[i].name, &took);
+		size_t n = 0;
+
+		if (found.err != cases[i].err)
+			fail_msg("%s: %s", cases[i].name, err_text(found.err));
+		for (; n < 4 && cases[i].addr[n] != NULL; n++) {
+			struct addr a = address(cases[i].addr[n]);
+
+			assert_row(cases[i].name,
+			    n < found.count && addr_eq(&found.addr[n], &a));
+		}
+		assert_row(cases[i].name, found.count == n);
+		if (took < cases[i].least || took > cases[i].most)
+			fail_msg("%s took %d ms", cases[i].name, (int)took);
+	}
+	end(&f);
+}
+
+static void
+test_the_chain_is_followed_and_told(void **state)
+{
+	struct fixture f;
+	struct host canonical = host("b.cdn.test"), self = host("four.test");
+	struct found found;
+	msec took;
+
+	(void)state;
+	begin(&f, 600);
+	for (int i = 0; i < 2; i++) { /* the second from the cache */
+		found = resolve(&f, "chain.test", &took);
+		assert_true(host_eq(&found.canonical, &canonical));
+		assert_int_equal(found.chain, 2);
+	}
+	found = resolve(&f, "four.test", &took);
+	assert_true(host_eq(&found.canonical, &self));
+	assert_int_equal(found.chain, 0);
+	end(&f);
+}
+
+static void
+test_an_answer_is_kept_as_long_as_it_may_be(void **state)
+{
+	static const struct {
+		const char *name;
+		bool is_kept;
+	} cases[] = {
+		{ "both.test", true },
+		{ "unknown.test", true },
+		{ "nodata.test", true },
+		{ "servfail.test", true },
+		{ "no-ttl.test", false },
+	};
+	struct fixture f;
+	struct found found;
+	msec took;
+
+	(void)state;
+	begin(&f, 600);
+	for (size_t i = 0; i < COUNT_OF(cases); i++) {
+		struct host h = host(cases[i].name);
+		int err = resolve(&f, cases[i].name, &took).err;
+		size_t asked = dns_server_seen(&f.server);
+
+		assert_row(cases[i].name,
+		    resolver_cached(f.resolver, &h, &found) == cases[i].is_kept);
+		assert_row(cases[i].name, !cases[i].is_kept || found.err == err);
+		assert_row(cases[i].name, resolve(&f, cases[i].name, &took).err == err);
+		assert_row(cases[i].name,
+		    (dns_server_seen(&f.server) == asked) == cases[i].is_kept);
+	}
+	resolve(&f, "short-ttl.test", &took);
+	run_for(f.loop, 1050);
+	assert_false(resolver_cached(f.resolver, &(struct host){ 0 }, &found));
+	{
+		struct host h = host("short-ttl.test");
+
+		assert_false(resolver_cached(f.resolver, &h, &found));
+	}
+	end(&f);
+}
+
+static void
+test_lookups_of_one_name_are_one_question(void **state)
+{
+	struct fixture f;
+	struct answer a[10];
+
+	(void)state;
+	begin(&f, 600);
+	for (int i = 0; i < 10; i++)
+		ask(&f, &a[i], "both.test");
+	wait_for_stop(f.loop);
+	for (int i = 0; i < 10; i++) {
+		assert_int_equal(a[i].times, 1);
+		assert_int_equal(a[i].found.count, 4);
+	}
+	assert_int_equal(dns_server_seen(&f.server), 2); /* A and AAAA */
+	end(&f);
+}
+
+static void
+test_a_cancelled_lookup_is_not_called_and_the_others_are(void **state)
+{
+	struct fixture f;
+	struct answer a[3];
+	struct lookup *l[3];
+
+	(void)state;
+	begin(&f, 600);
+	for (int i = 0; i < 3; i++)
+		l[i] = ask(&f, &a[i], "both.test");
+	lookup_cancel(l[1]);
+	f.waiting--;
+	wait_for_stop(f.loop);
+	assert_int_equal(a[0].times + a[2].times, 2);
+	assert_int_equal(a[1].times, 0);
+	l[0] = ask(&f, &a[0], "both.test"); /* delivered from the cache, from the loop */
+	lookup_cancel(l[0]);
+	run_for(f.loop, 20);
+	assert_int_equal(a[0].times, 0);
+	end(&f);
+}
+
+struct canceller {
+	struct lookup *victim;
+	struct resolver *doomed;
+	struct loop *loop;
+	int times;
+};
+
+static void
+cancel_other(void *arg, const struct found *found)
+{
+	struct canceller *c = arg;
+
+	(void)found;
+	c->times++;
+	lookup_cancel(c->victim);
+	resolver_free(c->doomed);
+	loop_stop(c->loop);
+}
+
+static void
+test_done_may_cancel_its_neighbour_or_free_the_resolver(void **state)
+{
+	(void)state;
+	for (int is_free = 0; is_free < 2; is_free++) {
+		struct fixture f;
+		struct host name = host("both.test"), slow = host("silent.test");
+		struct canceller c = { 0 };
+		struct answer a, b;
+
+		begin(&f, 600);
+		c.loop = f.loop;
+		resolver_start(f.resolver, &name, cancel_other, &c);
+		c.victim = is_free ? NULL : ask(&f, &a, "both.test");
+		if (is_free) {
+			ask(&f, &a, "both.test");
+			c.doomed = f.resolver;
+			resolver_start(f.resolver, &slow, on_found, &b);
+		}
+		wait_for_stop(f.loop);
+		run_for(f.loop, 20);
+		assert_int_equal(c.times, 1);
+		assert_int_equal(a.times, 0);
+		if (is_free)
+			f.resolver = NULL;
+		end(&f);
+	}
+}
+
+static void
+test_freeing_it_leaves_nothing_to_be_called(void **state)
+{
+	struct fixture f;
+	struct answer a[2];
+
+	(void)state;
+	begin(&f, 600);
+	ask(&f, &a[0], "silent.test");
+	ask(&f, &a[1], "both.test");
+	resolver_free(f.resolver);
+	f.resolver = NULL;
+	run_for(f.loop, 700);
+	assert_int_equal(a[0].times + a[1].times, 0);
+	end(&f);
+}
+
+/* c-ares 1.18 appends search domains in spite of its flag, and reads these variables. */
+static void
+test_only_that_name_is_asked_for(void **state)
+{
+	struct fixture f;
+	struct answer a;
+	FILE *aliases = fopen("net_resolver_test.aliases", "w");
+
+	(void)state;
+	assert_non_null(aliases);
+	fputs("single evil.test\n", aliases);
+	fclose(aliases);
+	setenv("LOCALDOMAIN", "corp.test", 1);
+	setenv("RES_OPTIONS", "ndots:5 retrans:1 rotate", 1);
+	setenv("HOSTALIASES", "net_resolver_test.aliases", 1);
+	begin(&f, 600);
+	ask(&f, &a, "unknown.sub.test");
+	wait_for_stop(f.loop);
+	ask(&f, &a, "single");
+	wait_for_stop(f.loop);
+	ask(&f, &a, "localhost"); /* no hosts file either */
+	wait_for_stop(f.loop);
+	assert_int_equal(a.found.err, ERR_NXDOMAIN);
+	assert_int_equal(dns_server_seen(&f.server), 6);
+	for (size_t i = 0; i < 6; i++) {
+		static const char *const names[] = { "unknown.sub.test ", "single ",
+			"localhost " };
+
+		assert_memory_equal(f.server.seen[i], names[i / 2], strlen(names[i / 2]));
+	}
+	end(&f);
+	unsetenv("LOCALDOMAIN");
+	unsetenv("RES_OPTIONS");
+	unsetenv("HOSTALIASES");
+	unlink("net_resolver_test.aliases");
+}
+
+static void
+test_configured_hosts_and_literals_need_no_question(void **state)
+{
+	struct addr addrs[2] = { address("127.0.0.2"), address("2001:db8::2") };
+	struct static_host fixed = {
+		.host = host("api.example.test"), .addr = addrs, .naddr = 2
+	};
+	const char *server[1], *why;
+	struct resolver_options o;
+	struct fixture f;
+	struct found found;
+	msec took;
+
+	(void)state;
+	begin(&f, 600);
+	o = options(&f, server, 600);
+	o.host = &fixed;
+	o.nhost = 1;
+	assert_true(resolver_reconfigure(f.resolver, &o, &why));
+	found = resolve(&f, "api.example.test", &took);
+	assert_int_equal(found.err, 0);
+	assert_int_equal(found.count, 2);
+	assert_true(addr_eq(&found.addr[0], &addrs[0]));
+	found = resolve(&f, "192.0.2.77", &took);
+	assert_int_equal(found.count, 1);
+	assert_int_equal(dns_server_seen(&f.server), 0);
+	end(&f);
+}
+
+static void
+test_a_reload_asks_the_new_servers_and_forgets_the_old_answers(void **state)
+{
+	struct dns_server other;
+	const char *server[1], *why;
+	struct resolver_options o;
+	struct fixture f;
+	struct answer early;
+	struct found found;
+	struct endpoint at[4];
+	struct addr want = address("198.51.100.1");
+	msec took;
+
+	(void)state;
+	dns_server_start(&other, other_zone, COUNT_OF(other_zone));
+	begin(&f, 600);
+	assert_int_equal(resolve(&f, "both.test", &took).count, 4);
+	ask(&f, &early, "four.test"); /* under way when the reload comes */
+	o = options(&f, server, 600);
+	server[0] = other.address;
+	assert_true(resolver_reconfigure(f.resolver, &o, &why));
+	wait_for_stop(f.loop);
+	assert_int_equal(early.found.err, 0);
+	assert_int_equal(early.found.count, 1);
+	found = resolve(&f, "both.test", &took);
+	assert_int_equal(found.count, 1);
+	assert_true(addr_eq(&found.addr[0], &want));
+	assert_int_equal(
+	    resolve(&f, "four.test", &took).err, ERR_NXDOMAIN); /* not the early answer */
+	assert_int_equal(resolver_servers(f.resolver, at, 4), 1);
+	assert_int_equal(at[0].port, other.endpoint.port);
+	assert_true(addr_eq(&at[0].addr, &other.endpoint.addr));
+	end(&f);
+	dns_server_stop(&other);
+}
+
+static void
+test_a_reload_that_cannot_be_leaves_the_old_one(void **state)
+{
+	const char *server[1], *why = NULL;
+	struct resolver_options o;
+	struct fixture f;
+	msec took;
+
+	(void)state;
+	begin(&f, 600);
+	o = options(&f, server, 600);
+	server[0] = "dns.example.com";
+	assert_false(resolver_reconfigure(f.resolver, &o, &why));
+	assert_string_equal(
+	    why, "a name server is neither an address nor an address and a port");
+	assert_int_equal(resolve(&f, "both.test", &took).count, 4);
+	end(&f);
+}
+
+static void
+test_too_many_questions_under_way_are_refused_not_queued(void **state)
+{
+	static struct answer a[1100];
+	static struct zone_row silent[1100];
+	static char names[1100][32];
+	struct fixture f;
+	int full = 0, late = 0;
+
+	(void)state;
+	begin(&f, 300);
+	for (int i = 0; i < 1100; i++) {
+		snprintf(names[i], sizeof(names[i]), "n%d.test", i);
+		silent[i] = (struct zone_row){ .name = names[i], .act = ZONE_SILENT };
+	}
+	f.server.row = silent;
+	f.server.nrow = 1100;
+	for (int i = 0; i < 1100; i++)
+		ask(&f, &a[i], names[i]);
+	wait_for_stop(f.loop);
+	for (int i = 0; i < 1100; i++) {
+		full += a[i].found.err == ERR_FULL;
+		late += a[i].found.err == ERR_DNS_TIMEOUT;
+	}
+	assert_int_equal(full, 1100 - 1024);
+	assert_int_equal(late, 1024);
+	end(&f);
+}
+
+/* Each is in c-ares for as long as it waits for a reply; afterwards there is room again.
+ */
+static void
+test_an_unreachable_server_is_a_failure_and_no_delay(void **state)
+{
+	const char *server[1], *why;
+	struct resolver_options o;
+	struct fixture f;
+	struct found found;
+	uint16_t port = 0;
+	char text[32];
+	msec took;
+
+	(void)state;
+	begin(&f, 3000);
+	close(listen_on("127.0.0.1", &port, 1));
+	snprintf(text, sizeof(text), "127.0.0.1:%u", port);
+	o = options(&f, server, 3000);
+	server[0] = text;
+	assert_true(resolver_reconfigure(f.resolver, &o, &why));
+	found = resolve(&f, "both.test", &took);
+	assert_int_equal(found.err, ERR_SERVFAIL);
+	assert_true(took < 2000);
+	end(&f);
+}
+
+int
+main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(test_what_a_server_says_becomes_an_answer_or_a_reason),
+		cmocka_unit_test(test_the_chain_is_followed_and_told),
+		cmocka_unit_test(test_an_answer_is_kept_as_long_as_it_may_be),
+		cmocka_unit_test(test_lookups_of_one_name_are_one_question),
+		cmocka_unit_test(
+		    test_a_cancelled_lookup_is_not_called_and_the_others_are),
+		cmocka_unit_test(test_done_may_cancel_its_neighbour_or_free_the_resolver),
+		cmocka_unit_test(test_freeing_it_leaves_nothing_to_be_called),
+		cmocka_unit_test(test_only_that_name_is_asked_for),
+		cmocka_unit_test(test_configured_hosts_and_literals_need_no_question),
+		cmocka_unit_test(
+		    test_a_reload_asks_the_new_servers_and_forgets_the_old_answers),
+		cmocka_unit_test(test_a_reload_that_cannot_be_leaves_the_old_one),
+		cmocka_unit_test(
+		    test_too_many_questions_under_way_are_refused_not_queued),
+		cmocka_unit_test(test_an_unreachable_server_is_a_failure_and_no_delay),
+	};
+
+	return cmocka_run_group_tests_name("net/resolver", tests, NULL, NULL);
+}
