@@ -30,8 +30,7 @@ enum http_error {
 	HTTP_CODING_BAD,         /* twice, empty, in HTTP/1.0, not ending in chunked */
 	HTTP_CODING_UNSUPPORTED, /* another coding before chunked (501) */
 	HTTP_EXPECTATION,        /* Expect that is not 100-continue (417) */
-	HTTP_ALIAS, /* Content_Length, Transfer_Encoding: CGI reads them as the real ones
-		     */
+	HTTP_ALIAS,      /* Content_Length: CGI and its heirs read it as the real one */
 	HTTP_NOMINATION, /* Connection names a framing field, Host or Via, or too many */
 	HTTP_METHOD,     /* longer than 32 bytes or no token */
 	HTTP_TARGET_TOO_LONG, /* 414 */
