@@ -1,5 +1,5 @@
 /*
- * redact.c - weir redact: stdin to stdout without its secrets
+ * redact.c - weir redact: standard input to standard output without its secrets
  */
 #include <errno.h>
 #include <getopt.h>
@@ -9,13 +9,34 @@
 
 #include "audit/stream.h"
 #include "cmd/main.h"
+#include "cmd/usage.h"
+#include "conf/settings.h"
+#include "wire/json.h"
 
 #define PIECE 65536
-#define SECRET_MAX_BYTES 65536
+
+static const char help[] =
+    "usage: weir redact [--as text|json|header|url] [--key REF [--key-id ID]]\n"
+    "       weir redact --fingerprint [--key REF [--key-id ID]]\n"
+    "\n"
+    "Copies standard input to standard output without its secrets.  Each becomes a\n"
+    "mark, ~redacted.KIND.ID.xxxxxxxxxxxx~, the same for one secret under one key.\n"
+    "\n"
+    "      --as FORM       how to read the input (default: text); json is documents,\n"
+    "                      one behind the other, or lines\n"
+    "      --fingerprint   the input is one secret: print its mark, to search for it\n"
+    "      --key REF       the key of the marks: env:NAME, file:PATH or cred:NAME, as\n"
+    "                      redact.key in weir.yaml(5); without it a random one, ID k0\n"
+    "      --key-id ID     the key's id in the marks (default: k1)\n"
+    "      --help          this text\n"
+    "\n"
+    "Exits 0 when all was copied, 66 when the input cannot be read, 69 when the output\n"
+    "cannot be written, 78 when the key cannot be had.\n";
 
 struct options {
 	enum redact_as as;
 	bool is_fingerprint;
+	const char *key, *key_id;
 };
 
 static const struct {
@@ -28,15 +49,6 @@ static const struct {
 	{ "url", REDACT_URL },
 };
 
-static const char usage_text[] =
-    "usage: weir redact [--as text|json|header|url] [--fingerprint]\n"
-    "\n"
-    "Copies standard input to standard output without its secrets.  Each becomes\n"
-    "~redacted.KIND.ID.xxxxxxxxxxxx~, the same for the same secret under one key.\n"
-    "\n"
-    "  --as FORM       how to read the input (default: text)\n"
-    "  --fingerprint   the input is one secret: print its mark, to search for it\n";
-
 static bool
 form_find(const char *name, enum redact_as *as)
 {
@@ -46,6 +58,73 @@ form_find(const char *name, enum redact_as *as)
 			return true;
 		}
 	return false;
+}
+
+/* ---- the key */
+
+/* A configuration with nothing else in it: a reference means here what it means there. */
+static void
+print_config(const struct options *o, struct buf *to)
+{
+	struct json_out j;
+
+	json_out_init(&j, to);
+	json_open(&j, '{');
+	json_key(&j, "redact");
+	json_open(&j, '{');
+	json_key(&j, "key");
+	json_text(&j, o->key);
+	if (o->key_id != NULL) {
+		json_key(&j, "id");
+		json_text(&j, o->key_id);
+	}
+	json_close(&j, '}');
+	json_close(&j, '}');
+}
+
+static void
+print_findings(const struct report *rep)
+{
+	struct buf b;
+
+	buf_init(&b, (size_t)1 << 20);
+	report_print_text(rep, &b);
+	fputs(buf_cstr(&b), stderr);
+	buf_fini(&b);
+}
+
+/* NULL after saying why. */
+static struct redactor *
+redactor_for(const struct options *o)
+{
+	struct redactor *r = NULL;
+	struct buf config;
+	struct report rep;
+
+	if (o->key == NULL)
+		return redactor_new(STR_NONE, NULL);
+	buf_init(&config, (size_t)1 << 16);
+	report_init(&rep);
+	print_config(o, &config);
+	struct settings *s = settings_load_text("--key", buf_view(&config), ".", &rep);
+	if (s != NULL)
+		r = redactor_new(
+		    (struct str){ s->redact_key.bytes, s->redact_key.n }, s->redact_id);
+	else
+		print_findings(&rep);
+	settings_free(s);
+	report_fini(&rep);
+	buf_fini(&config);
+	return r;
+}
+
+/* ---- in and out */
+
+static int
+fail(int code, const char *what)
+{
+	fprintf(stderr, "weir redact: %s: %s\n", what, strerror(errno));
+	return code;
 }
 
 static bool
@@ -62,16 +141,16 @@ write_all(struct buf *out)
 	return true;
 }
 
-/* -1: stdin could not be read. */
+/* 0 at the end, -1: it cannot be read. */
 static ssize_t
-read_piece(char piece[static PIECE])
+read_some(char *to, size_t n)
 {
-	ssize_t n;
+	ssize_t got;
 
 	do
-		n = read(STDIN_FILENO, piece, PIECE);
-	while (n < 0 && errno == EINTR);
-	return n;
+		got = read(STDIN_FILENO, to, n);
+	while (got < 0 && errno == EINTR);
+	return got;
 }
 
 static int
@@ -81,108 +160,135 @@ filter(const struct redactor *r, enum redact_as as)
 	struct redact_stream stream;
 	struct buf out;
 	ssize_t n;
-	bool is_written = true;
+	int code = EXIT_YES;
 
 	redact_stream_init(&stream, r, as);
 	buf_init(&out, 256 * STREAM_UNIT_MAX);
-	while (is_written && (n = read_piece(piece)) > 0) {
+	while ((n = read_some(piece, PIECE)) > 0 && code == EXIT_YES) {
 		redact_stream_feed(&stream, (struct str){ piece, (size_t)n }, &out);
-		is_written = write_all(&out);
+		if (!write_all(&out))
+			code = fail(EXIT_UNAVAILABLE, "standard output");
 	}
+	if (n < 0)
+		code = fail(EXIT_NOINPUT, "standard input");
 	redact_stream_end(&stream, &out);
-	is_written = is_written && write_all(&out);
+	if (code != EXIT_UNAVAILABLE && !write_all(&out))
+		code = fail(EXIT_UNAVAILABLE, "standard output");
 	redact_stream_fini(&stream);
 	buf_fini(&out);
-	if (!is_written || n < 0) {
-		fprintf(stderr, "weir redact: %s: %s\n",
-		    is_written ? "standard input" : "standard output", strerror(errno));
-		return is_written ? EXIT_NOINPUT : EXIT_UNAVAILABLE;
-	}
-	return EXIT_YES;
+	return code;
 }
 
-/* A secret typed or echoed ends with a newline that is no part of it. */
+/* All of the input without the newline it ends with, which is no part of a secret. */
+static int
+read_secret(char *to, size_t max, struct str *secret)
+{
+	size_t used = 0;
+	ssize_t n = 1;
+
+	while (used < max && (n = read_some(to + used, max - used)) > 0)
+		used += (size_t)n;
+	if (n < 0)
+		return fail(EXIT_NOINPUT, "standard input");
+	while (used > 0 && (to[used - 1] == '\n' || to[used - 1] == '\r'))
+		used--;
+	*secret = (struct str){ to, used };
+	if (used > 0 && used < max)
+		return EXIT_YES;
+	fprintf(stderr, "weir redact: standard input holds no secret of 1 to %d bytes\n",
+	    PIECE - 1);
+	return EXIT_NOINPUT;
+}
+
 static int
 fingerprint(const struct redactor *r)
 {
-	static char secret[PIECE];
-	size_t used = 0;
+	static char bytes[PIECE];
+	struct str secret;
 	struct buf out;
-	ssize_t n = 1;
+	int code = read_secret(bytes, sizeof(bytes), &secret);
 
-	while (used < sizeof(secret) && n > 0) {
-		n = read(STDIN_FILENO, secret + used, sizeof(secret) - used);
-		if (n < 0 && errno != EINTR)
-			return EXIT_NOINPUT;
-		used += n > 0 ? (size_t)n : 0;
-	}
-	while (used > 0 && (secret[used - 1] == '\n' || secret[used - 1] == '\r'))
-		used--;
-	if (used == 0) {
-		fputs("weir redact: standard input holds no secret\n", stderr);
-		return EXIT_NOINPUT;
-	}
+	if (code != EXIT_YES)
+		return code;
 	buf_init(&out, PIECE);
-	redact_mark(r, redact_kind(r, (struct str){ secret, used }),
-	    (struct str){ secret, used }, &out);
+	redact_mark(r, redact_kind(r, secret), secret, &out);
 	buf_char(&out, '\n');
-	bool is_written = write_all(&out);
+	if (!write_all(&out))
+		code = fail(EXIT_UNAVAILABLE, "standard output");
 	buf_fini(&out);
-	return is_written ? EXIT_YES : EXIT_UNAVAILABLE;
+	return code;
 }
 
-static int
-usage_error(const char *what, const char *value)
+/* ---- the command */
+
+/* False: *code is how to end. */
+static bool
+take_option(int c, char **argv, struct options *o, int *code)
 {
-	fprintf(stderr, "weir redact: %s %s\n%s", what, value, usage_text);
-	return EXIT_USAGE;
+	switch (c) {
+	case 'a':
+		if (form_find(optarg, &o->as))
+			return true;
+		*code = usage_refuse(
+		    argv[0], "--as takes text, json, header or url, not %s", optarg);
+		return false;
+	case 'f':
+		o->is_fingerprint = true;
+		return true;
+	case 'k':
+		o->key = optarg;
+		return true;
+	case 'i':
+		o->key_id = optarg;
+		return true;
+	case 'h':
+		fputs(help, stdout);
+		*code = EXIT_YES;
+		return false;
+	default:
+		*code = usage_refuse_option(argv[0], argv, c);
+		return false;
+	}
 }
 
-/* -1: go on. */
-static int
-read_options(int argc, char **argv, struct options *o)
+static bool
+read_options(int argc, char **argv, struct options *o, int *code)
 {
-	static const struct option longs[] = {
+	static const struct option options[] = {
 		{ "as", required_argument, NULL, 'a' },
 		{ "fingerprint", no_argument, NULL, 'f' },
+		{ "key", required_argument, NULL, 'k' },
+		{ "key-id", required_argument, NULL, 'i' },
 		{ "help", no_argument, NULL, 'h' },
 		{ NULL, 0, NULL, 0 },
 	};
 	int c;
 
 	opterr = 0;
-	while ((c = getopt_long(argc, argv, ":", longs, NULL)) != -1)
-		switch (c) {
-		case 'a':
-			if (!form_find(optarg, &o->as))
-				return usage_error(
-				    "--as takes text, json, header or url, not", optarg);
-			break;
-		case 'f':
-			o->is_fingerprint = true;
-			break;
-		case 'h':
-			fputs(usage_text, stdout);
-			return EXIT_YES;
-		case ':':
-			return usage_error("a value is missing for", argv[optind - 1]);
-		default:
-			return usage_error("no such option:", argv[optind - 1]);
-		}
+	while ((c = getopt_long(argc, argv, ":h", options, NULL)) != -1)
+		if (!take_option(c, argv, o, code))
+			return false;
 	if (optind < argc)
-		return usage_error("it reads standard input, not", argv[optind]);
-	return -1;
+		*code = usage_refuse(
+		    argv[0], "it reads standard input, not %s", argv[optind]);
+	else if (o->key_id != NULL && o->key == NULL)
+		*code = usage_refuse(argv[0], "--key-id names the key that --key gives");
+	else
+		return true;
+	return false;
 }
 
 int
 cmd_redact(int argc, char **argv)
 {
 	struct options o = { .as = REDACT_TEXT };
-	int code = read_options(argc, argv, &o);
+	int code;
 
-	if (code != -1)
+	if (!read_options(argc, argv, &o, &code))
 		return code;
-	struct redactor *r = redactor_new(STR_NONE, NULL);
+	struct redactor *r = redactor_for(&o);
+	if (r == NULL)
+		return EXIT_CONFIG;
 	code = o.is_fingerprint ? fingerprint(r) : filter(r, o.as);
 	redactor_free(r);
 	return code;

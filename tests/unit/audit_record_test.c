@@ -273,7 +273,7 @@ test_ids_are_base32_and_never_the_same(void **state)
 		assert_int_equal(
 		    strspn(id, "abcdefghijklmnopqrstuvwxyz234567"), EXCHANGE_ID - 1);
 		assert_string_not_equal(id, last);
-		strcpy(last, id);
+		memcpy(last, id, sizeof(last));
 	}
 }
 
