@@ -16,7 +16,8 @@ static void
 replay_file(const char *path)
 {
 	FILE *f = fopen(path, "rb");
-	uint8_t *data = NULL; /* the exact size, so that a sanitizer sees a read past the end */
+	uint8_t *data =
+	    NULL; /* the exact size, so that a sanitizer sees a read past the end */
 	long size;
 
 	if (f == NULL || fseek(f, 0, SEEK_END) != 0 || (size = ftell(f)) < 0 ||
