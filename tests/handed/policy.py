@@ -32,7 +32,7 @@ def _http(entry, neutral):
     if "paths" in entry:
         rule["paths"] = [_glob(p) for p in entry["paths"]]
     if "max_body" in neutral:
-        rule["max_body"] = neutral["max_body"]
+        rule["max_body"] = "%dB" % neutral["max_body"]
     if "upgrade" in neutral:
         rule["upgrade"] = neutral["upgrade"]
     return rule

@@ -12,11 +12,15 @@ import subprocess
 import sys
 
 CLONE_NEWNET = 0x40000000
+CLONE_NEWNS = 0x00020000
+MS_REC_PRIVATE = 0x4000 | 0x40000
 
 PUB1 = "93.184.215.14"
 PUB2 = "93.184.216.34"
 PUB6 = "2606:2800:21f:cb07:6820:80da:af6b:8b2c"
 OWN = "93.184.217.1"  # looks public, and is on weir's own interface
+SILENT = "93.184.218.1"  # packets go out and nothing comes back
+UNROUTED = "93.184.219.1"  # there is no way to it
 
 # What the namespace outside answers for, without an address for each.
 OUTSIDE = ["93.184.215.0/24", "93.184.216.0/24", "10.20.30.0/24", "2606:2800:21f::/48"]
@@ -85,8 +89,15 @@ class Net:
                 _ip("route", "add", "local", prefix, "dev", "lo")
             _ip("route", "add", OWN + "/32", "via", "192.0.2.1")
         _ip("route", "add", "default", "via", "192.0.2.2")
+        _ip("route", "add", "unreachable", UNROUTED + "/32")
         _ip("-6", "route", "add", "default", "via", "fd00:77::2")
 
 
 def enter():
     return Net()
+
+
+def own_mounts():
+    """What this thread and its children mount is theirs alone, and ends with them."""
+    _check(_libc.unshare(CLONE_NEWNS), "unshare")
+    _check(_libc.mount(b"none", b"/", None, MS_REC_PRIVATE, None), "mount")

@@ -74,6 +74,7 @@ def http_serve(conn):
                 conn.upstream.changed.notify_all()
             if not conn.send(conn.upstream.reply(message)):
                 return
+    conn.close()
 
 
 def echo_serve(conn):
@@ -86,6 +87,14 @@ def echo_serve(conn):
 
 
 def silent_serve(conn):
+    """Says nothing, and ends when weir does."""
+    while conn.recv():
+        pass
+    conn.close()
+
+
+def patient_serve(conn):
+    """Says nothing, and leaves its own end to the test."""
     while conn.recv():
         pass
 
@@ -153,6 +162,12 @@ class Upstream:
         with self.changed:
             return self.changed.wait_for(condition, timeout)
 
+    def conn(self, i=0):
+        """The i-th connection, once it is there: weir knows of it before accept() does."""
+        if not self.wait(lambda: len(self.conns) > i):
+            raise AssertionError("the origin has %d connections, not %d" % (len(self.conns), i + 1))
+        return self.conns[i]
+
     def bytes(self):
         return b"".join(c.data for c in self.conns)
 
@@ -183,4 +198,8 @@ class Upstream:
                 pass
             sock.close()
         for conn in self.conns:
+            try:
+                conn.sock.shutdown(socket.SHUT_RDWR)  # wakes the thread that reads it
+            except OSError:
+                pass
             conn.sock.close()

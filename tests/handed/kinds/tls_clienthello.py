@@ -48,7 +48,7 @@ def outcome(net, sock, sent):
 
 
 def allow(net, sock):
-    net.upstream.conns[0].send(hello.ALERT)
+    net.upstream.conn().send(hello.ALERT)
     need(sock.read_until(lambda data: data == hello.ALERT), "the origin's answer came as %r", sock.data)
 
 
