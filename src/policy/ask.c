@@ -40,15 +40,21 @@ take_request(struct ask *out, struct str method, struct str path, struct str que
 									      : STR("/");
 }
 
-static void
-take_head(struct ask *out, const struct http_head *head)
+/* An upgrade that is almost one could be taken for one further on (rule W5). */
+static enum reason
+take_head(struct ask *out, const struct http_head *head, const char **why)
 {
 	out->head = head;
 	out->wants_websocket = head->is_upgrade && ws_is_request(head);
+	if (head->is_upgrade && !out->wants_websocket) {
+		*why = "the websocket upgrade is not as RFC 6455 4.1 has it";
+		return REASON_REQUEST_MALFORMED;
+	}
 	if (head->framing == HTTP_NO_BODY)
 		out->length = 0;
 	else if (head->framing == HTTP_LENGTH && head->length <= INT64_MAX)
 		out->length = (int64_t)head->length;
+	return REASON_NONE;
 }
 
 static void
@@ -126,8 +132,7 @@ ask_proxy(struct ask *out, const struct http_head *head, const char **why)
 		*why = "the Host field differs from the request target";
 		return REASON_HOST_MISMATCH;
 	}
-	take_head(out, head);
-	return REASON_NONE;
+	return take_head(out, head, why);
 }
 
 /* RFC 9112 3.2.1; the fragment and the backslash are what other parsers stumble over. */
@@ -196,8 +201,7 @@ ask_inside(struct ask *out, const struct host *host, uint16_t port,
 		*why = "the Host field names another host than the tunnel";
 		return REASON_HOST_MISDIRECTED;
 	}
-	take_head(out, head);
-	return REASON_NONE;
+	return take_head(out, head, why);
 }
 
 void
