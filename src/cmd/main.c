@@ -36,6 +36,7 @@ static const struct {
 	{ "explain", cmd_explain, "what would happen to a request, and why" },
 	{ "redact", cmd_redact,
 	    "copy standard input to standard output without its secrets" },
+	{ "run", cmd_run, "the proxy: decide, dial, relay, record" },
 };
 
 #define COMMANDS (sizeof(commands) / sizeof(commands[0]))

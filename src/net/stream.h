@@ -51,6 +51,14 @@ void stream_attach(struct stream *s, void (*notify)(void *arg, unsigned what), v
 ssize_t stream_read(struct stream *s, void *p, size_t n);
 /* > 0: bytes taken; -EAGAIN (and STREAM_WRITE is cleared); another -errno: broken. */
 ssize_t stream_write(struct stream *s, const struct iovec *v, int n);
+
+/* False: a read would only say EAGAIN; notify() comes when it would not. */
+static inline bool
+stream_may_read(const struct stream *s)
+{
+	return (s->ready & STREAM_READ) != 0;
+}
+
 /*
  * notify() comes once more from the loop with what is `ready`, though nothing new
  * happened: in this turn, but in the next one when the last notify() was of a kick

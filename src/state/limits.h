@@ -27,7 +27,13 @@ void limits_free(struct limits *l);
 struct client *client_ref(struct limits *l, struct str key, msec now); /* made when new */
 void client_unref(struct limits *l, struct client *c);
 
-enum client_slot { CLIENT_CONNECTION, CLIENT_CONNECTING, CLIENT_TUNNEL, CLIENT_SLOT_N };
+enum client_slot {
+	CLIENT_CONNECTION,
+	CLIENT_SURPLUS, /* connections beyond the cap, let in only to be told so */
+	CLIENT_CONNECTING,
+	CLIENT_TUNNEL,
+	CLIENT_SLOT_N
+};
 /* Takes one of the client's places; false when it has `cap` of them already. */
 bool client_take(struct client *c, enum client_slot slot, int64_t cap) MUST_CHECK;
 void client_give(struct client *c, enum client_slot slot);

@@ -1,0 +1,584 @@
+/*
+ * control.c - the house: what starts, reloads, drains and stops everything
+ */
+#include "daemon/control.h"
+
+#include <errno.h>
+#include <sched.h>
+#include <signal.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "audit/record.h"
+#include "base/count.h"
+#include "base/err.h"
+#include "base/log.h"
+#include "daemon/health.h"
+#include "daemon/laptop.h"
+#include "daemon/notify.h"
+#include "daemon/rights.h"
+#include "daemon/sockets.h"
+#include "daemon/worker.h"
+#include "policy/compile.h"
+
+enum { EXIT_OK = 0, EXIT_INPUT = 66, EXIT_AWAY = 69, EXIT_BUG = 70, EXIT_CONF = 78 };
+
+#define SERVERS_MAX 96 /* name servers and own listeners */
+#define PIPES_EACH 64
+#define KEPT_EACH 256
+#define WATCH_EVERY ((msec)30000)  /* interfaces come and go */
+#define HEAD_EVERY ((msec)3600000) /* the audit head in the log */
+
+struct control {
+	const struct control_options *o;
+	struct loop *loop;
+	struct snapshot *snapshot;
+	uint64_t generation;
+	struct sockets sockets;
+	struct journal *journal;
+	struct limits *limits;
+	struct worker **worker;
+	size_t nworker, nlive;
+	struct health *health;
+	struct redactor *log_redactor;
+	struct event *sig[5];
+	struct timer watch, head, drain;
+	uint64_t descriptors;
+	bool is_draining, is_stopped;
+};
+
+/* ---- configuration ---- */
+
+static void
+print_report(const struct report *rep)
+{
+	struct buf b;
+
+	buf_init(&b, (size_t)4 << 20);
+	report_print_text(rep, &b);
+	if (b.n > 0 && write(STDERR_FILENO, b.p, b.n) < 0)
+		log_error("standard error cannot be written");
+	buf_fini(&b);
+}
+
+static struct settings *
+load_settings(const struct control *c, struct report *rep)
+{
+	return c->o->config != NULL ? settings_load_file(c->o->config, rep)
+				    : settings_laptop(rep);
+}
+
+/* The name servers in use and everything listened on: never dialled. */
+static size_t
+gather_services(struct control *c, const struct settings *set, struct endpoint *out)
+{
+	struct resolver_options dns = { .server = (const char *const *)set->dns_servers.p,
+		.nserver = set->dns_servers.n,
+		.timeout_ms = set->dns_timeout };
+	const char *why;
+	struct resolver *r = resolver_new(c->loop, &dns, &why);
+	size_t n = 0;
+
+	if (r != NULL)
+		n = resolver_servers(r, out, SERVERS_MAX);
+	resolver_free(r);
+	return n + sockets_endpoints(&c->sockets, out + n, SERVERS_MAX - n);
+}
+
+static struct snapshot *
+load_snapshot(struct control *c, struct settings *set, struct report *rep)
+{
+	struct endpoint service[SERVERS_MAX];
+	struct buf policy;
+	struct ruleset_source laptop = { .name = "laptop" };
+	struct snapshot_inputs in = { .generation = c->generation + 1,
+		.server = service };
+	struct snapshot *s;
+
+	buf_init(&policy, (size_t)1 << 20);
+	in.nserver = gather_services(c, set, service);
+	if (c->o->config == NULL) {
+		laptop_policy(&policy, c->o->allow, c->o->nallow);
+		laptop.text = buf_view(&policy);
+		in.builtin = &laptop;
+		in.nbuiltin = 1;
+	}
+	s = snapshot_new(set, &in, rep);
+	buf_fini(&policy);
+	if (s != NULL)
+		c->generation++;
+	return s;
+}
+
+/* ---- the audit trail of weir itself ---- */
+
+static void
+record_event(struct control *c, const char *event)
+{
+	struct buf b;
+
+	buf_init(&b, 65536);
+	record_print_system(clock_wall_us(), journal_next_seq(c->journal), event,
+	    c->snapshot->redactor, &b, "generation",
+	    NUM((int64_t)c->snapshot->generation), "policy",
+	    ruleset_digest(c->snapshot->rules), NULL);
+	if (!journal_write_system(c->journal, buf_view(&b)))
+		log_error("the audit log has no room", "event", event);
+	buf_fini(&b);
+}
+
+static void
+redact_log(struct buf *value, void *arg)
+{
+	struct buf clean;
+
+	buf_init(&clean, value->max + 4096);
+	if (redact(arg, REDACT_TEXT, buf_view(value), &clean) > 0) {
+		buf_reset(value);
+		buf_str(value, buf_view(&clean));
+	}
+	buf_fini(&clean);
+}
+
+/* ---- reload ---- */
+
+static void
+publish(struct control *c, struct snapshot *s)
+{
+	for (size_t i = 0; i < c->nworker; i++)
+		worker_reload(c->worker[i], s);
+	snapshot_unref(c->snapshot);
+	c->snapshot = s;
+}
+
+static void
+log_report(const struct report *rep)
+{
+	for (size_t i = 0; i < rep->n; i++) {
+		const struct finding *f = &rep->finding[i];
+		log_write(f->severity == SEVERITY_ERROR ? LOG_ERROR : LOG_WARN, f->text,
+		    "code", f->code, "file", f->mark.file != NULL ? f->mark.file : "",
+		    "line", NUM((int64_t)f->mark.line), NULL);
+	}
+}
+
+static void
+log_not_reloadable(const struct settings *old, const struct settings *new)
+{
+	const char *key[64];
+	size_t n = settings_not_reloadable(old, new, key, sizeof(key) / sizeof(key[0]));
+
+	for (size_t i = 0; i < n && i < sizeof(key) / sizeof(key[0]); i++)
+		log_warn("this setting takes effect at the next start", "key", key[i]);
+}
+
+static void
+reload(struct control *c)
+{
+	struct report rep;
+	struct settings *set;
+	struct snapshot *s = NULL;
+
+	notify("RELOADING=1");
+	report_init(&rep);
+	set = load_settings(c, &rep);
+	if (set != NULL)
+		s = load_snapshot(c, set, &rep);
+	log_report(&rep);
+	report_fini(&rep);
+	if (s == NULL) {
+		count_add(COUNT_RELOAD_FAILURES, 1);
+		log_error("reload refused: what was in force stays in force");
+	} else {
+		log_not_reloadable(c->snapshot->settings, s->settings);
+		log_setup((enum log_level)s->settings->log_level,
+		    (enum log_format)s->settings->log_format);
+		publish(c, s);
+		count_add(COUNT_RELOADS, 1);
+		log_info("reloaded", "generation", NUM((int64_t)s->generation), "policy",
+		    ruleset_digest(s->rules));
+		record_event(c, "reload");
+	}
+	notify("READY=1");
+}
+
+static void
+on_watch(void *arg)
+{
+	struct control *c = arg;
+	struct snapshot *s = snapshot_moved(c->snapshot);
+
+	if (s != NULL) {
+		log_info("this machine's addresses changed");
+		publish(c, s);
+	}
+	timer_set(c->loop, &c->watch, WATCH_EVERY);
+}
+
+static void
+on_head(void *arg)
+{
+	struct control *c = arg;
+	char head[65];
+
+	journal_head(c->journal, head);
+	log_info("audit head", "hash", head);
+	timer_set(c->loop, &c->head, HEAD_EVERY);
+}
+
+/* ---- drain and stop ---- */
+
+static void
+stop_now(struct control *c)
+{
+	if (c->is_stopped)
+		return;
+	c->is_stopped = true;
+	for (size_t i = 0; i < c->nworker; i++)
+		worker_stop(c->worker[i]);
+}
+
+static void
+on_drained_out(void *arg)
+{
+	log_warn("the drain took too long: what is open is cut");
+	stop_now(arg);
+}
+
+static void
+on_emptied(void *arg)
+{
+	struct control *c = arg;
+
+	if (--c->nlive == 0)
+		loop_stop(c->loop);
+}
+
+static void
+terminate(struct control *c)
+{
+	if (c->is_draining) {
+		log_info("stopping at once");
+		stop_now(c);
+		return;
+	}
+	c->is_draining = true;
+	notify("STOPPING=1");
+	log_info("draining: a second signal stops at once");
+	for (size_t i = 0; i < c->nworker; i++)
+		worker_drain(c->worker[i]);
+	timer_init(&c->drain, on_drained_out, c);
+	timer_set(c->loop, &c->drain, c->snapshot->settings->limits_drain_timeout);
+}
+
+static void
+on_signal(evutil_socket_t signal, short what, void *arg)
+{
+	struct control *c = arg;
+
+	(void)what;
+	switch ((int)signal) {
+	case SIGHUP:
+		reload(c);
+		return;
+	case SIGUSR1:
+		log_info("reopening the audit log");
+		journal_reopen(c->journal);
+		return;
+	default:
+		terminate(c);
+	}
+}
+
+static const int signals[] = { SIGTERM, SIGINT, SIGHUP, SIGUSR1 };
+
+static void
+watch_signals(struct control *c)
+{
+	signal(SIGPIPE, SIG_IGN);
+	for (size_t i = 0; i < sizeof(signals) / sizeof(signals[0]); i++) {
+		c->sig[i] = evsignal_new(loop_base(c->loop), signals[i], on_signal, c);
+		evsignal_add(c->sig[i], NULL);
+	}
+}
+
+static void
+forget_signals(struct control *c)
+{
+	for (size_t i = 0; i < sizeof(signals) / sizeof(signals[0]); i++)
+		if (c->sig[i] != NULL)
+			event_free(c->sig[i]);
+}
+
+/* Workers inherit a mask, so that signals come to main only. */
+static void
+block_signals(bool blocks)
+{
+	sigset_t set;
+
+	sigemptyset(&set);
+	for (size_t i = 0; i < sizeof(signals) / sizeof(signals[0]); i++)
+		sigaddset(&set, signals[i]);
+	pthread_sigmask(blocks ? SIG_BLOCK : SIG_UNBLOCK, &set, NULL);
+}
+
+/* ---- start ---- */
+
+static size_t
+count_workers(const struct settings *set)
+{
+	cpu_set_t cpus;
+
+	if (set->workers > 0)
+		return (size_t)set->workers;
+	if (sched_getaffinity(0, sizeof(cpus), &cpus) != 0 || CPU_COUNT(&cpus) < 1)
+		return 1;
+	return (size_t)CPU_COUNT(&cpus);
+}
+
+static bool
+is_ready(void *arg)
+{
+	const struct control *c = arg;
+
+	return !c->is_draining && journal_is_healthy(c->journal);
+}
+
+static int
+open_journal(struct control *c, int uid, int gid)
+{
+	const struct settings *set = c->snapshot->settings;
+	struct journal_options o = {
+		.path = set->audit_path,
+		.key = { set->audit_key.bytes, set->audit_key.n },
+		.drops = set->audit_on_failure == ON_FAILURE_DROP,
+		.places = (size_t)c->descriptors + 1024,
+		.uid = uid,
+		.gid = gid,
+	};
+
+	c->journal = journal_open(&o);
+	return c->journal != NULL ? 0 : EXIT_AWAY;
+}
+
+static int
+make_workers(struct control *c, size_t n)
+{
+	struct worker_options o = {
+		.snapshot = c->snapshot,
+		.journal = c->journal,
+		.limits = c->limits,
+		.max_pipes = PIPES_EACH,
+		.max_kept = KEPT_EACH,
+		.says_refusals = c->o->config == NULL,
+		.home = c->loop,
+		.emptied = on_emptied,
+		.arg = c,
+	};
+	const char *why = NULL;
+
+	c->worker = mem_zalloc(n * sizeof(struct worker *));
+	for (; c->nworker < n; c->nworker++) {
+		c->worker[c->nworker] = worker_new(&o, &why);
+		if (c->worker[c->nworker] == NULL) {
+			log_error("no resolver", "why", why);
+			return EXIT_AWAY;
+		}
+	}
+	return 0;
+}
+
+static void
+give_sockets(struct control *c)
+{
+	for (size_t i = 0; i < c->sockets.n; i++) {
+		struct open_socket *o = &c->sockets.p[i];
+		if (o->is_health) {
+			health_listen(c->health, o->fd[0]);
+			continue;
+		}
+		for (size_t w = 0; w < c->nworker; w++)
+			worker_listen(c->worker[w], o->fd[o->nfd > 1 ? w : 0],
+			    o->at.is_unix ? o->source : NULL);
+	}
+}
+
+static int
+start_workers(struct control *c)
+{
+	block_signals(true);
+	journal_start(c->journal);
+	for (size_t i = 0; i < c->nworker; i++) {
+		if (worker_start(c->worker[i]) != 0) {
+			log_error("a thread cannot be started", "errno", strerror(errno));
+			block_signals(false);
+			return EXIT_AWAY;
+		}
+		c->nlive++;
+	}
+	block_signals(false);
+	return 0;
+}
+
+static int
+drop_rights(const struct settings *set, uid_t uid, gid_t gid)
+{
+	if (geteuid() == 0 && set->user != NULL && !rights_drop(uid, gid)) {
+		log_error("rights cannot be dropped", "user", set->user);
+		return EXIT_AWAY;
+	}
+	rights_seal();
+	return 0;
+}
+
+/* Where weir keeps what is its own; made for it alone. */
+static int
+make_state_dir(const struct control *c, uid_t uid, gid_t gid)
+{
+	const struct settings *set = c->snapshot->settings;
+
+	if (set->state_dir == NULL)
+		return 0;
+	if (mkdir(set->state_dir, 0700) != 0 && errno != EEXIST) {
+		log_error("the state directory cannot be made", "path", set->state_dir,
+		    "errno", strerror(errno));
+		return EXIT_AWAY;
+	}
+	if (uid != (uid_t)-1 && chown(set->state_dir, uid, gid) != 0)
+		log_warn("the state directory keeps its owner", "path", set->state_dir);
+	return 0;
+}
+
+static void
+say_started(const struct control *c)
+{
+	const struct settings *set = c->snapshot->settings;
+	char where[128] = "nowhere";
+
+	if (c->sockets.n > 0)
+		listen_at_text(where, &c->sockets.p[0].at);
+	if (c->o->config == NULL)
+		log_info("no configuration: production is false, all is refused but "
+			 "example.com and "
+			 "what --allow names",
+		    "audit", set->audit_path);
+	else if (set->user == NULL && geteuid() == 0)
+		log_warn("running as root: name a user in the configuration");
+	log_info("serving", "proxy", where, "workers", NUM((int64_t)c->nworker),
+	    "descriptors", NUM((int64_t)c->descriptors), "policy",
+	    ruleset_digest(c->snapshot->rules));
+}
+
+/* What needs a checked configuration and the rights of the start. */
+static int
+open_all(struct control *c, uid_t *uid, gid_t *gid)
+{
+	const struct settings *set = c->snapshot->settings;
+	int code;
+
+	if (geteuid() == 0 && set->user != NULL && !rights_find(set->user, uid, gid)) {
+		log_error("there is no such user", "user", set->user);
+		return EXIT_CONF;
+	}
+	if (set->listen_proxy.n == 0) {
+		log_error("nothing to listen on: name an address in listen.proxy");
+		return EXIT_CONF;
+	}
+	if (sockets_open(&c->sockets, set, count_workers(set)) != 0)
+		return EXIT_AWAY;
+	if ((code = make_state_dir(c, *uid, *gid)) != 0)
+		return code;
+	return open_journal(c, (int)*uid, (int)*gid);
+}
+
+static int
+start(struct control *c)
+{
+	const struct settings *set = c->snapshot->settings;
+	uid_t uid = (uid_t)-1;
+	gid_t gid = (gid_t)-1;
+	int code;
+
+	log_setup((enum log_level)set->log_level, (enum log_format)set->log_format);
+	c->log_redactor = redactor_new(
+	    (struct str){ set->redact_key.bytes, set->redact_key.n }, set->redact_id);
+	log_filter(redact_log, c->log_redactor);
+	c->descriptors = rights_descriptors();
+	c->limits = limits_new();
+	c->health = health_new(c->loop, is_ready, c);
+	if ((code = open_all(c, &uid, &gid)) != 0 ||
+	    (code = drop_rights(set, uid, gid)) != 0 ||
+	    (code = make_workers(c, count_workers(set))) != 0)
+		return code;
+	give_sockets(c);
+	watch_signals(c);
+	if ((code = start_workers(c)) != 0)
+		return code;
+	timer_init(&c->watch, on_watch, c);
+	timer_set(c->loop, &c->watch, WATCH_EVERY);
+	timer_init(&c->head, on_head, c);
+	timer_set(c->loop, &c->head, HEAD_EVERY);
+	record_event(c, "start");
+	say_started(c);
+	notify("READY=1");
+	return 0;
+}
+
+/* What was made, in the reverse order. */
+static void
+take_down(struct control *c)
+{
+	timer_clear(&c->watch);
+	timer_clear(&c->head);
+	timer_clear(&c->drain);
+	for (size_t i = 0; i < c->nworker; i++)
+		worker_free(c->worker[i]);
+	free(c->worker);
+	health_free(c->health);
+	forget_signals(c);
+	if (c->journal != NULL)
+		journal_close(c->journal);
+	sockets_close(&c->sockets);
+	limits_free(c->limits);
+	snapshot_unref(c->snapshot);
+	log_filter(NULL, NULL);
+	redactor_free(c->log_redactor);
+	loop_free(c->loop);
+}
+
+static int
+load_first(struct control *c)
+{
+	struct report rep;
+	struct settings *set;
+
+	if (c->o->config != NULL && access(c->o->config, R_OK) != 0) {
+		log_error("the configuration cannot be read", "path", c->o->config,
+		    "errno", strerror(errno));
+		return EXIT_INPUT;
+	}
+	report_init(&rep);
+	set = load_settings(c, &rep);
+	if (set != NULL)
+		c->snapshot = load_snapshot(c, set, &rep);
+	print_report(&rep);
+	report_fini(&rep);
+	return c->snapshot != NULL ? 0 : EXIT_CONF;
+}
+
+int
+control_run(const struct control_options *o)
+{
+	struct control c = { .o = o, .loop = loop_new() };
+	int code;
+
+	if ((code = load_first(&c)) == 0 && (code = start(&c)) == 0) {
+		loop_run(c.loop);
+		record_event(&c, "stop");
+		log_info("stopped");
+	}
+	take_down(&c);
+	return code;
+}

@@ -1,0 +1,18 @@
+/*
+ * health.h - /healthz, /readyz and /metrics, and nothing else
+ *
+ * On main's loop; answers one request a connection.  Belongs to main.
+ */
+#ifndef WEIR_DAEMON_HEALTH_H
+#define WEIR_DAEMON_HEALTH_H
+
+#include "base/loop.h"
+
+struct health;
+
+/* `ready` says whether new exchanges are served now. */
+struct health *health_new(struct loop *l, bool (*ready)(void *arg), void *arg);
+void health_listen(struct health *h, int fd); /* borrowed */
+void health_free(struct health *h);
+
+#endif

@@ -1,0 +1,98 @@
+/*
+ * sockets.c - every listening socket of this process
+ */
+#include "daemon/sockets.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <unistd.h>
+
+#include "base/err.h"
+#include "base/log.h"
+
+/* Sockets that share a port would not notice a stranger on it: an exclusive one asks
+ * first. */
+static int
+bind_all(struct open_socket *o, size_t want, struct buf *why)
+{
+	int fd, err;
+
+	err = listener_bind(&fd, &o->at, false, why);
+	if (err != 0)
+		return err;
+	o->fd = mem_zalloc(want * sizeof(*o->fd));
+	if (want == 1) {
+		o->fd[o->nfd++] = fd;
+		return 0;
+	}
+	close(fd);
+	while (o->nfd < want) {
+		if ((err = listener_bind(&o->fd[o->nfd], &o->at, true, why)) != 0)
+			return err;
+		o->nfd++;
+	}
+	return 0;
+}
+
+static int
+open_one(struct sockets *s, const char *text, bool is_health, size_t workers)
+{
+	struct open_socket *o = &s->p[s->n];
+	struct buf why;
+	int err;
+
+	*o = (struct open_socket){ .is_health = is_health };
+	if (!listen_at_parse(&o->at, str_of(text)))
+		return ERR_INVALID; /* settings checked it */
+	s->n++;
+	if (o->at.is_unix)
+		snprintf(o->source, sizeof(o->source), "unix:%s", o->at.path);
+	buf_init(&why, 1024);
+	err = bind_all(o, is_health || o->at.is_unix ? 1 : workers, &why);
+	if (err != 0)
+		log_error("cannot listen", "address", text, "why", buf_cstr(&why));
+	buf_fini(&why);
+	return err;
+}
+
+int
+sockets_open(struct sockets *s, const struct settings *set, size_t workers)
+{
+	int err = 0, one;
+
+	*s = (struct sockets){ 0 };
+	s->p =
+	    mem_zalloc((set->listen_proxy.n + set->listen_health.n + 1) * sizeof(*s->p));
+	for (size_t i = 0; i < set->listen_proxy.n; i++)
+		if ((one = open_one(s, set->listen_proxy.p[i], false, workers)) != 0)
+			err = one;
+	for (size_t i = 0; i < set->listen_health.n; i++)
+		if ((one = open_one(s, set->listen_health.p[i], true, 1)) != 0)
+			err = one;
+	if (err != 0)
+		sockets_close(s);
+	return err;
+}
+
+void
+sockets_close(struct sockets *s)
+{
+	for (size_t i = 0; i < s->n; i++) {
+		for (size_t k = 0; k < s->p[i].nfd; k++)
+			listener_unbind(s->p[i].fd[k], &s->p[i].at);
+		free(s->p[i].fd);
+	}
+	free(s->p);
+	*s = (struct sockets){ 0 };
+}
+
+size_t
+sockets_endpoints(const struct sockets *s, struct endpoint *out, size_t max)
+{
+	size_t n = 0;
+
+	for (size_t i = 0; i < s->n && n < max; i++)
+		if (!s->p[i].at.is_unix)
+			out[n++] = s->p[i].at.endpoint;
+	return n;
+}

@@ -1,0 +1,34 @@
+/*
+ * sockets.h - every listening socket of this process, opened before rights are dropped
+ *
+ * TCP addresses of the proxy get one socket for each worker; Unix sockets are
+ * shared by all.  Belongs to main.
+ */
+#ifndef WEIR_DAEMON_SOCKETS_H
+#define WEIR_DAEMON_SOCKETS_H
+
+#include "conf/settings.h"
+#include "net/listener.h"
+
+struct open_socket {
+	struct listen_at at;
+	int *fd; /* one, or one for each worker */
+	size_t nfd;
+	bool is_health;
+	char source[128]; /* of its clients, when it is a Unix socket: "unix:/path" */
+};
+
+struct sockets {
+	struct open_socket *p;
+	size_t n;
+};
+
+/* 0, or ERR_IO after logging every address that failed, with the remedy; all are closed
+ * then. */
+int sockets_open(
+    struct sockets *s, const struct settings *set, size_t workers) MUST_CHECK;
+void sockets_close(struct sockets *s);
+/* The addresses, for the guard: what is listened on is never dialled.  At most max. */
+size_t sockets_endpoints(const struct sockets *s, struct endpoint *out, size_t max);
+
+#endif

@@ -1,0 +1,209 @@
+/*
+ * worker.c - one thread: its loop, its listeners, its connections
+ */
+#include "daemon/worker.h"
+
+#include <assert.h>
+#include <pthread.h>
+#include <stdlib.h>
+
+#include "base/err.h"
+#include "base/log.h"
+#include "net/listener.h"
+#include "proxy/conn.h"
+
+#define LISTENERS_MAX 72
+
+struct entrance {
+	struct worker *w;
+	struct listener *listener;
+	const char *unix_path;
+};
+
+struct worker {
+	struct engine engine;
+	struct entrance entrance[LISTENERS_MAX];
+	size_t nentrance;
+	pthread_t thread;
+	bool is_started, is_emptied;
+	struct loop *home;
+	void (*emptied)(void *arg);
+	void *arg;
+};
+
+struct resolver_options
+worker_dns(const struct snapshot *s)
+{
+	return (struct resolver_options){
+		.server = (const char *const *)s->settings->dns_servers.p,
+		.nserver = s->settings->dns_servers.n,
+		.host = s->host,
+		.nhost = s->nhost,
+		.timeout_ms = s->settings->dns_timeout,
+	};
+}
+
+static void
+on_emptied(void *arg)
+{
+	struct worker *w = arg;
+
+	if (w->is_emptied)
+		return;
+	w->is_emptied = true;
+	loop_post(w->home, w->emptied, w->arg);
+}
+
+struct worker *
+worker_new(const struct worker_options *o, const char **why)
+{
+	struct worker *w = mem_zalloc(sizeof(*w));
+	struct engine *e = &w->engine;
+	struct resolver_options dns = worker_dns(o->snapshot);
+
+	e->loop = loop_new();
+	e->resolver = resolver_new(e->loop, &dns, why);
+	if (e->resolver == NULL) {
+		loop_free(e->loop);
+		free(w);
+		return NULL;
+	}
+	e->pipes = pipes_new(o->max_pipes);
+	origins_init(&e->origins, e->loop, o->max_kept);
+	e->journal = o->journal;
+	e->limits = o->limits;
+	e->snapshot = snapshot_ref(o->snapshot);
+	e->scratch = mem_alloc(SCRATCH);
+	buf_init(&e->text, (size_t)4 << 20);
+	list_init(&e->conns);
+	e->says_refusals = o->says_refusals;
+	e->emptied = on_emptied;
+	e->emptied_arg = w;
+	w->home = o->home;
+	w->emptied = o->emptied;
+	w->arg = o->arg;
+	return w;
+}
+
+static void
+on_accepted(void *arg, int fd, const struct peer *peer)
+{
+	struct entrance *in = arg;
+
+	conn_accept(&in->w->engine, fd, peer, in->unix_path);
+}
+
+void
+worker_listen(struct worker *w, int fd, const char *unix_path)
+{
+	struct entrance *in = &w->entrance[w->nentrance++];
+
+	assert(w->nentrance <= LISTENERS_MAX);
+	in->w = w;
+	in->unix_path = unix_path;
+	in->listener = listener_new(w->engine.loop, fd, on_accepted, in);
+}
+
+static void *
+thread(void *arg)
+{
+	struct worker *w = arg;
+
+	loop_run(w->engine.loop);
+	return NULL;
+}
+
+int
+worker_start(struct worker *w)
+{
+	if (pthread_create(&w->thread, NULL, thread, w) != 0)
+		return ERR_FULL;
+	w->is_started = true;
+	return 0;
+}
+
+/* ---- through the mailbox ---- */
+
+struct handover {
+	struct worker *w;
+	struct snapshot *snapshot;
+};
+
+static void
+take_snapshot(void *arg)
+{
+	struct handover *h = arg;
+	struct engine *e = &h->w->engine;
+	struct resolver_options dns = worker_dns(h->snapshot);
+	const char *why;
+
+	if (e->snapshot->settings != h->snapshot->settings &&
+	    !resolver_reconfigure(e->resolver, &dns, &why))
+		log_error("the resolver keeps its old name servers", "why", why);
+	snapshot_unref(e->snapshot);
+	e->snapshot = h->snapshot;
+	free(h);
+	conns_rejudge(e);
+}
+
+void
+worker_reload(struct worker *w, struct snapshot *s)
+{
+	struct handover *h = mem_alloc(sizeof(*h));
+
+	*h = (struct handover){ w, snapshot_ref(s) };
+	loop_post(w->engine.loop, take_snapshot, h);
+}
+
+static void
+drain(void *arg)
+{
+	struct worker *w = arg;
+
+	w->engine.is_draining = true;
+	for (size_t i = 0; i < w->nentrance; i++)
+		listener_pause(w->entrance[i].listener);
+	conns_drain(&w->engine);
+}
+
+void
+worker_drain(struct worker *w)
+{
+	loop_post(w->engine.loop, drain, w);
+}
+
+static void
+stop(void *arg)
+{
+	struct worker *w = arg;
+
+	drain(w);
+	conns_stop(&w->engine);
+}
+
+void
+worker_stop(struct worker *w)
+{
+	loop_post(w->engine.loop, stop, w);
+}
+
+void
+worker_free(struct worker *w)
+{
+	struct engine *e = &w->engine;
+
+	if (w->is_started) {
+		loop_stop(e->loop);
+		pthread_join(w->thread, NULL);
+	}
+	for (size_t i = 0; i < w->nentrance; i++)
+		listener_free(w->entrance[i].listener);
+	origins_fini(&e->origins);
+	resolver_free(e->resolver);
+	loop_free(e->loop);
+	pipes_free(e->pipes);
+	snapshot_unref(e->snapshot);
+	buf_fini(&e->text);
+	free(e->scratch);
+	free(w);
+}

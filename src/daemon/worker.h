@@ -1,0 +1,39 @@
+/*
+ * worker.h - one thread: its loop, its listeners, its connections
+ *
+ * Made by main, started once; everything else is said to it through its mailbox.
+ */
+#ifndef WEIR_DAEMON_WORKER_H
+#define WEIR_DAEMON_WORKER_H
+
+#include "proxy/engine.h"
+
+struct worker;
+
+struct worker_options {
+	struct snapshot *snapshot; /* referenced */
+	struct journal *journal;
+	struct limits *limits;
+	size_t max_pipes, max_kept;
+	bool says_refusals;
+	struct loop *home;          /* where `emptied` is posted */
+	void (*emptied)(void *arg); /* drained, or stopped; once */
+	void *arg;
+};
+
+struct worker *worker_new(const struct worker_options *o, const char **why) MUST_CHECK;
+/* Before start.  The fd is borrowed; unix_path (lives on) when it is a Unix socket. */
+void worker_listen(struct worker *w, int fd, const char *unix_path);
+int worker_start(struct worker *w) MUST_CHECK;
+/* Any thread, after start: */
+void worker_reload(
+    struct worker *w, struct snapshot *s); /* takes a reference of its own */
+void worker_drain(struct worker *w);
+void worker_stop(struct worker *w); /* now: connections are cut, records written */
+/* After it is empty: ends the thread and frees all. */
+void worker_free(struct worker *w);
+
+/* dns.* of a snapshot as the resolver wants it; points into the snapshot. */
+struct resolver_options worker_dns(const struct snapshot *s);
+
+#endif

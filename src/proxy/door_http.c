@@ -1,0 +1,131 @@
+/*
+ * door_http.c - the explicit proxy's door: CONNECT, absolute-form, and HTTP in a tunnel
+ */
+#include <stdio.h>
+#include <string.h>
+
+#include "proxy/advice.h"
+#include "proxy/door.h"
+#include "wire/json.h"
+
+static const enum reason reasons[HTTP_ERROR_N] = {
+	[HTTP_VERSION] = REASON_VERSION_UNSUPPORTED,
+	[HTTP_CODING_UNSUPPORTED] = REASON_CODING_UNSUPPORTED,
+	[HTTP_EXPECTATION] = REASON_EXPECTATION_FAILED,
+	[HTTP_TARGET_TOO_LONG] = REASON_TARGET_TOO_LONG,
+	[HTTP_HEAD_TOO_LARGE] = REASON_HEAD_TOO_LARGE,
+};
+
+enum reason
+door_http_reason(enum http_error e)
+{
+	return reasons[e] != REASON_NONE ? reasons[e] : REASON_REQUEST_MALFORMED;
+}
+
+static enum reason
+http_ask(struct exchange *x, const struct exchange *outer, const char **why)
+{
+	if (outer != NULL)
+		return ask_inside(
+		    &x->ask, &outer->ask.host, outer->ask.port, &x->head, why);
+	return ask_proxy(&x->ask, &x->head, why);
+}
+
+/* The reason's sentence with the destination put in, and what a rule's author says. */
+static void
+put_message(struct buf *out, const struct exchange *x, int64_t at)
+{
+	const char *text = reason_row(x->reason)->text;
+	const char *gap = strstr(text, "%s");
+	char host[AUTHORITY_TEXT] = "the destination";
+
+	if (x->ask.host.len > 0)
+		authority_text(host, &x->ask.host, x->ask.port, 0);
+	if (gap == NULL) {
+		buf_text(out, text);
+	} else {
+		buf_add(out, text, (size_t)(gap - text));
+		buf_text(out, host);
+		buf_text(out, gap + 2);
+	}
+	if (at >= 0)
+		buf_fmt(out, " (byte %lld: %s)", (long long)at, x->error);
+	else if (reason_row(x->reason)->type == TYPE_MALFORMED && x->error != NULL)
+		buf_fmt(out, " (%s)", x->error);
+	else if (x->reason == REASON_HOST_DENIED && x->error != NULL)
+		buf_fmt(out, " The rule says: %s.", x->error);
+}
+
+static void
+put_body(struct buf *out, const struct exchange *x, int64_t at)
+{
+	const struct reason_row *row = reason_row(x->reason);
+	struct buf message;
+	struct json_out j;
+
+	buf_init(&message, 4096);
+	put_message(&message, x, at);
+	json_out_init(&j, out);
+	json_open(&j, '{');
+	json_key(&j, "error");
+	json_open(&j, '{');
+	json_key(&j, "type");
+	json_text(&j, reason_type_name(row->type));
+	json_key(&j, "reason");
+	json_text(&j, row->name);
+	json_key(&j, "message");
+	json_str(&j, buf_view(&message));
+	json_key(&j, "request_id");
+	json_text(&j, x->id);
+	json_key(&j, "retryable");
+	json_bool(&j, row->class == CLASS_RETRYABLE);
+	json_key(&j, "rule");
+	json_text(&j, x->verdict.rule != NULL ? rule_name(x->verdict.rule) : NULL);
+	json_close(&j, '}');
+	if (x->snapshot->settings->errors == ERRORS_DEVELOPER)
+		advice_json(out, x);
+	json_close(&j, '}');
+	buf_char(out, '\n');
+	buf_fini(&message);
+}
+
+static void
+put_fields(struct buf *out, const struct exchange *x, bool closes)
+{
+	const struct reason_row *row = reason_row(x->reason);
+	bool is_connect = str_eq(x->head.method, STR("CONNECT"));
+
+	buf_fmt(out, "Proxy-Status: %s; error=%s; details=\"%s\"\r\n",
+	    x->snapshot->settings->name, row->proxy_error, row->name);
+	buf_fmt(out, "X-Weir-Reason: %s\r\nX-Weir-Request: %s\r\n", row->name, x->id);
+	buf_text(out, "Content-Type: application/json\r\nCache-Control: no-store\r\n");
+	if (row->status == 405)
+		buf_fmt(out, "Allow: %.*s\r\n", STR_ARG(x->verdict.allow_methods));
+	if (row->status == 429 || row->status == 503)
+		buf_text(out, "Retry-After: 1\r\n");
+	if (closes)
+		buf_text(out, "Connection: close\r\n");
+	if (closes && is_connect) /* clients that would go on here reconnect only when
+				     told so (RFC 9931) */
+		buf_text(out, "Proxy-Connection: close\r\n");
+	if (!closes && x->head.minor == 0)
+		buf_text(out, "Connection: keep-alive\r\n");
+}
+
+static void
+http_refuse(struct buf *out, const struct exchange *x, bool closes, int64_t at)
+{
+	const struct reason_row *row = reason_row(x->reason);
+	struct buf body;
+
+	buf_init(&body, (size_t)1 << 20);
+	put_body(&body, x, at);
+	buf_fmt(out, "HTTP/1.1 %d weir: %s\r\n", row->status, row->name);
+	put_fields(out, x, closes);
+	buf_fmt(out, "Content-Length: %zu\r\n\r\n", body.n);
+	if (!str_eq(x->head.method, STR("HEAD")))
+		buf_str(out, buf_view(&body));
+	buf_fini(&body);
+}
+
+const struct door door_http = { "proxy", http_ask, http_refuse };

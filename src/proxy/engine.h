@@ -1,0 +1,35 @@
+/*
+ * engine.h - what a worker lends to its connections
+ */
+#ifndef WEIR_PROXY_ENGINE_H
+#define WEIR_PROXY_ENGINE_H
+
+#include "audit/journal.h"
+#include "net/relay.h"
+#include "net/resolver.h"
+#include "proxy/origin.h"
+#include "proxy/snapshot.h"
+#include "state/limits.h"
+
+#define SCRATCH ((size_t)64 * 1024)
+
+struct engine {
+	struct loop *loop;
+	struct resolver *resolver;
+	struct pipes *pipes;
+	struct origins origins;
+	struct journal *journal;   /* shared by all workers */
+	struct limits *limits;     /* shared by all workers */
+	struct snapshot *snapshot; /* what new exchanges are judged by */
+	char *scratch;             /* SCRATCH bytes, good until the callback returns */
+	struct buf text; /* heads and records are put together here; empty between uses */
+	struct list conns; /* all connections of this worker */
+	size_t nconns;
+	bool is_draining;
+	bool says_refusals; /* the laptop: one log line for each refusal, with the rule to
+			       paste */
+	void (*emptied)(void *arg); /* draining and the last connection is gone */
+	void *emptied_arg;
+};
+
+#endif

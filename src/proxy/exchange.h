@@ -1,0 +1,79 @@
+/*
+ * exchange.h - the dossier: one question, what became of it, one record
+ *
+ * Begun with an exchange's first byte and a reserved place in the journal;
+ * filled stage by stage; ended exactly once, which writes the record and counts.
+ * Belongs to one worker.
+ */
+#ifndef WEIR_PROXY_EXCHANGE_H
+#define WEIR_PROXY_EXCHANGE_H
+
+#include "audit/record.h"
+#include "net/dial.h"
+#include "policy/ask.h"
+#include "proxy/engine.h"
+
+enum close_by { CLOSE_NOBODY, CLOSE_CLIENT, CLOSE_ORIGIN, CLOSE_WEIR };
+
+enum flag { FLAG_REUSED = 1, FLAG_RETRIED = 2, FLAG_WEBSOCKET = 4, FLAG_DELAYED = 8 };
+
+struct exchange {
+	struct snapshot *snapshot;
+	struct arena arena; /* dies when the exchange ends; emptied when a tunnel opens */
+	char id[EXCHANGE_ID], parent[EXCHANGE_ID];
+	bool has_place; /* in the journal; without one the exchange is refused and not
+			   recorded */
+	enum record_kind kind;
+
+	/* GREET: what is asked.  Slices point into the request's buffer. */
+	struct ask ask;
+	struct http_head head;
+	struct facts facts; /* borrow from `ask` */
+
+	/* DECIDE, RESOLVE, JUDGE */
+	struct admitted admitted;
+	struct verdict verdict;
+	struct vetted vetted;
+	char *canonical;       /* end of the CNAME chain when it differs; owned */
+	const char *dropped;   /* why the answer was refused; static */
+	struct addr answer[4]; /* the first ones, for the record */
+	uint8_t nanswer;
+	uint8_t flags;
+	bool has_upstream;
+	struct endpoint upstream;
+
+	/* what became of it */
+	enum reason reason; /* REASON_NONE: all went well */
+	enum close_by closed_by;
+	int status;        /* told to the client */
+	const char *error; /* operator's words; static */
+	uint64_t up, down;
+	usec wall, begun, resolving, dialling,
+	    answered;            /* answered: first byte down; 0: not yet */
+	msec dns_ms, connect_ms; /* -1: did not happen */
+};
+
+struct exchange *exchange_begin(struct engine *e, const char *parent);
+
+/* DECIDE: may this be looked up and dialled at all?  False: x->reason says why not. */
+bool exchange_admit(struct exchange *x) MUST_CHECK;
+/* RESOLVE: the answers against the guard.  False: x->reason. */
+bool exchange_vet(struct exchange *x, const struct found *found) MUST_CHECK;
+/* JUDGE: all that is known now; true: x->verdict is an allow. */
+bool exchange_judge(struct exchange *x) MUST_CHECK;
+/* Again under another snapshot (a reload), for a tunnel that is open.  True: it may stay,
+ * and holds the new one. */
+bool exchange_rejudge(struct exchange *x, struct snapshot *s) MUST_CHECK;
+
+void exchange_resolving(struct engine *e, struct exchange *x);
+void exchange_dialling(struct engine *e, struct exchange *x);
+void exchange_dialled(
+    struct engine *e, struct exchange *x, const struct endpoint *to, bool is_reused);
+
+/* Writes the record, counts, gives everything back.  `client` is the source's text. */
+void exchange_end(struct engine *e, struct exchange *x, const char *client);
+
+enum reason reason_of_dns(int err);
+enum reason reason_of_dial(int err);
+
+#endif

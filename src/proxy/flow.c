@@ -1,0 +1,155 @@
+/*
+ * flow.c - one message body on its way
+ */
+#include "proxy/flow.h"
+
+#include <assert.h>
+#include <errno.h>
+
+/* More than one write's worth waits only when one read brought it. */
+#define PENDING_MAX ((size_t)1 << 20)
+
+/* One write: a head, a chunk's head, its pieces, its end, the last chunk. */
+#define PIECES 60
+
+struct gather {
+	struct iovec v[PIECES + 4];
+	int n;
+};
+
+void
+flow_init(struct flow *f, const struct http_head *head, bool is_chunked)
+{
+	*f = (struct flow){ .is_chunked = is_chunked };
+	body_reader_init(&f->in, head);
+	buf_init(&f->pending, PENDING_MAX);
+}
+
+void
+flow_fini(struct flow *f)
+{
+	buf_fini(&f->pending);
+}
+
+static void
+put(struct gather *g, struct str s)
+{
+	if (s.n > 0)
+		g->v[g->n++] = (struct iovec){ (void *)(uintptr_t)s.p, s.n };
+}
+
+/* What was not taken is kept, in order. */
+static void
+keep_rest(struct flow *f, const struct gather *g, size_t taken)
+{
+	for (int i = 0; i < g->n; i++) {
+		size_t skip = taken < g->v[i].iov_len ? taken : g->v[i].iov_len;
+		taken -= skip;
+		buf_add(&f->pending, (const char *)g->v[i].iov_base + skip,
+		    g->v[i].iov_len - skip);
+	}
+	assert(!f->pending.is_over);
+}
+
+static bool
+send_all(struct flow *f, struct stream *to, const struct gather *g)
+{
+	ssize_t n = 0;
+
+	if (g->n == 0)
+		return true;
+	if (f->pending.n == 0)
+		n = stream_write(to, g->v, g->n);
+	if (n < 0 && n != -EAGAIN)
+		return false;
+	if (n > 0)
+		f->written += (uint64_t)n;
+	keep_rest(f, g, n > 0 ? (size_t)n : 0);
+	return true;
+}
+
+/*
+ * Takes payload pieces of one read, at most PIECES of them; the rest comes in
+ * the next round.  *sum is their length.
+ */
+static enum body_result
+take_pieces(struct flow *f, struct str in, size_t *used, struct str piece[static PIECES],
+    size_t *n, size_t *sum)
+{
+	enum body_result r = BODY_MORE;
+
+	*n = *sum = *used = 0;
+	while (*n < PIECES) {
+		size_t step;
+		r = body_read(&f->in, str_sub(in, *used, in.n), &step, &piece[*n]);
+		*used += step;
+		if (r != BODY_DATA)
+			break;
+		*sum += piece[(*n)++].n;
+	}
+	return r;
+}
+
+enum flow_result
+flow_feed(struct flow *f, struct stream *to, struct str head, struct str in, size_t *used)
+{
+	struct str piece[PIECES];
+	char text[BODY_CHUNK_HEAD];
+	enum body_result r;
+
+	*used = 0;
+	do {
+		struct gather g = { .n = 0 };
+		size_t step, n, sum;
+		r = take_pieces(f, str_sub(in, *used, in.n), &step, piece, &n, &sum);
+		*used += step;
+		f->payload += sum;
+		put(&g, head);
+		head = STR_NONE;
+		if (sum > 0 && f->is_chunked)
+			put(&g, (struct str){ text, body_chunk_head(text, sum) });
+		for (size_t i = 0; i < n; i++)
+			put(&g, piece[i]);
+		if (sum > 0 && f->is_chunked)
+			put(&g, STR("\r\n"));
+		if (r == BODY_DONE) {
+			f->is_done = true;
+			if (f->is_chunked)
+				put(&g, STR("0\r\n\r\n"));
+		}
+		if (!send_all(f, to, &g))
+			return FLOW_LOST;
+	} while (r == BODY_DATA);
+	return r == BODY_BAD ? FLOW_BAD : r == BODY_DONE ? FLOW_DONE : FLOW_MORE;
+}
+
+bool
+flow_end(struct flow *f, struct stream *to)
+{
+	struct gather g = { .n = 0 };
+
+	if (!body_may_end(&f->in))
+		return false;
+	f->is_done = true;
+	if (f->is_chunked)
+		put(&g, STR("0\r\n\r\n"));
+	return send_all(f, to, &g);
+}
+
+int
+flow_flush(struct flow *f, struct stream *to)
+{
+	while (f->pending.n > 0) {
+		struct iovec v = { f->pending.p, f->pending.n };
+		ssize_t n = stream_write(to, &v, 1);
+		if (n == -EAGAIN)
+			return -EAGAIN;
+		if (n <= 0)
+			return n == 0 ? -EPIPE : (int)n;
+		f->written += (uint64_t)n;
+		buf_drop(&f->pending, (size_t)n);
+	}
+	if (f->pending.cap > 0)
+		buf_fini(&f->pending);
+	return 0;
+}

@@ -1,0 +1,653 @@
+/*
+ * forward.c - one HTTP exchange to an origin and back
+ */
+#include "proxy/forward.h"
+
+#include <assert.h>
+#include <errno.h>
+#include <string.h>
+#include <sys/socket.h>
+
+#include "proxy/remake.h"
+#include "wire/ws.h"
+
+#define INTERIM_MAX 16 /* 1xx answers to one request */
+#define ROUNDS 16      /* reads before other connections have their turn */
+#define MINUTE ((msec)60000)
+
+void
+forward_cancel(struct forward *f)
+{
+	timer_clear(&f->timer);
+	if (f->is_spliced)
+		relay_cancel(&f->relay);
+	flow_fini(&f->up);
+	flow_fini(&f->down);
+	buf_fini(&f->head);
+}
+
+static void
+end(struct forward *f, enum forward_end how, enum reason reason, enum close_by by)
+{
+	struct exchange *x = f->x;
+
+	x->up += f->up.written;
+	x->down += f->down.written;
+	if (f->is_spliced) {
+		x->up += f->relay.up;
+		x->down += f->relay.down;
+	}
+	if (how != FORWARD_STALE) {
+		x->reason = reason;
+		x->closed_by = by;
+	}
+	forward_cancel(f);
+	f->done(f->arg, how);
+}
+
+/* Refused while the client can still be told; cut when it has part of an answer. */
+static void
+fail(struct forward *f, enum reason reason, enum close_by by, const char *error)
+{
+	f->x->error = error;
+	end(f, f->has_answered ? FORWARD_CUT : FORWARD_REFUSED, reason, by);
+}
+
+static void
+client_gone(struct forward *f)
+{
+	end(f, FORWARD_CUT, REASON_CLIENT_ABORTED, CLOSE_CLIENT);
+}
+
+static bool
+is_up_over(const struct forward *f)
+{
+	return f->is_up_broken || (f->up.is_done && f->up.pending.n == 0);
+}
+
+/* ---- up: the request's body ---- */
+
+/* The origin takes no more; what it has answered is still worth reading. */
+static void
+origin_closed_up(struct forward *f)
+{
+	f->is_up_broken = true;
+	f->is_client_kept = false;
+	flow_fini(&f->up);
+}
+
+static bool
+is_too_large(const struct forward *f)
+{
+	return f->max_body >= 0 && f->up.payload > (uint64_t)f->max_body;
+}
+
+/* False: the exchange is over. */
+static bool
+feed_up(struct forward *f, struct str head, struct str in)
+{
+	size_t used;
+	enum flow_result r;
+
+	f->moved_up = loop_now(f->e->loop);
+	f->rate_bytes += in.n;
+	r = flow_feed(&f->up, &f->origin->stream, head, in, &used);
+	if (is_too_large(f)) {
+		fail(f, REASON_BODY_TOO_LARGE, CLOSE_WEIR, NULL);
+		return false;
+	}
+	switch (r) {
+	case FLOW_DONE:
+		buf_str(f->more, str_sub(in, used, in.n));
+		return true;
+	case FLOW_BAD:
+		fail(f, REASON_REQUEST_MALFORMED, CLOSE_WEIR,
+		    "the body breaks its chunked framing");
+		return false;
+	case FLOW_LOST:
+		origin_closed_up(f);
+		return true;
+	case FLOW_MORE:
+		return true;
+	}
+	return true;
+}
+
+/* Not more than the body, so that the next request stays where it is. */
+static size_t
+room_up(const struct forward *f)
+{
+	if (f->up.in.framing == HTTP_LENGTH && f->up.in.left < SCRATCH)
+		return (size_t)f->up.in.left;
+	return SCRATCH;
+}
+
+/* False: the exchange is over. */
+static bool
+pump_up(struct forward *f)
+{
+	for (int round = 0; round < ROUNDS; round++) {
+		int err = f->is_up_broken ? 0 : flow_flush(&f->up, &f->origin->stream);
+		ssize_t n;
+		if (err == -EAGAIN)
+			return true;
+		if (err != 0)
+			origin_closed_up(f);
+		if (is_up_over(f) || f->is_spliced)
+			return true;
+		if (!stream_may_read(f->client))
+			return true;
+		n = stream_read(f->client, f->e->scratch, room_up(f));
+		if (n == -EAGAIN)
+			return true;
+		if (n <= 0) {
+			client_gone(f);
+			return false;
+		}
+		if (!feed_up(f, STR_NONE, (struct str){ f->e->scratch, (size_t)n }))
+			return false;
+	}
+	stream_kick(f->client);
+	return true;
+}
+
+/* ---- down: the response ---- */
+
+static enum reason
+reason_of_response(enum http_error e)
+{
+	return e == HTTP_HEAD_TOO_LARGE ? REASON_UPSTREAM_HEAD_TOO_LARGE
+					: REASON_UPSTREAM_MALFORMED;
+}
+
+static void
+sent_first(struct forward *f)
+{
+	if (f->x->answered == 0)
+		f->x->answered = clock_mono_us();
+}
+
+/* Puts the head together in the worker's buffer; empty when it did not fit. */
+static struct str
+head_text(struct forward *f, bool is_chunked)
+{
+	struct remake how = {
+		.via = f->x->snapshot->settings->name,
+		.arena = &f->x->arena,
+		.is_upgrade = f->is_websocket,
+		.is_chunked = is_chunked,
+		.is_kept = f->is_client_kept,
+	};
+
+	buf_reset(&f->e->text);
+	if (!remake_response(&f->e->text, &f->response, f->x->head.minor, &how))
+		return STR_NONE;
+	return buf_view(&f->e->text);
+}
+
+/* A 1xx goes to clients that know it; false: the exchange is over. */
+static bool
+pass_interim(struct forward *f)
+{
+	struct http_head nothing = { .framing = HTTP_NO_BODY };
+	struct str head;
+	size_t used;
+
+	if (++f->interim > INTERIM_MAX || f->response.framing != HTTP_NO_BODY) {
+		fail(f, REASON_UPSTREAM_MALFORMED, CLOSE_WEIR,
+		    "too many interim responses");
+		return false;
+	}
+	if (f->x->head.minor == 0)
+		return true;
+	head = head_text(f, false);
+	if (head.n == 0) {
+		fail(f, REASON_OVERLOADED, CLOSE_WEIR, "no room for the response head");
+		return false;
+	}
+	body_reader_init(&f->down.in, &nothing);
+	f->has_answered = true;
+	if (flow_feed(&f->down, f->client, head, STR_NONE, &used) == FLOW_LOST) {
+		client_gone(f);
+		return false;
+	}
+	f->down.is_done = false; /* the final answer is still to come */
+	return true;
+}
+
+static void
+on_relayed(void *arg, enum relay_end how)
+{
+	struct forward *f = arg;
+
+	switch (how) {
+	case RELAY_DONE:
+		end(f, FORWARD_DONE, REASON_NONE, CLOSE_NOBODY);
+		return;
+	case RELAY_CLIENT_GONE:
+		client_gone(f);
+		return;
+	case RELAY_ORIGIN_GONE:
+		end(f, FORWARD_CUT, REASON_UPSTREAM_INCOMPLETE, CLOSE_ORIGIN);
+		return;
+	case RELAY_IDLE:
+	case RELAY_STALLED:
+		end(f, FORWARD_CUT, REASON_IDLE_TIMEOUT, CLOSE_WEIR);
+		return;
+	}
+}
+
+static bool
+is_right_accept(const struct forward *f)
+{
+	const struct http_field *key = http_field(&f->x->head, STR("Sec-WebSocket-Key"));
+	const struct http_field *got =
+	    http_field(&f->response, STR("Sec-WebSocket-Accept"));
+	char want[29];
+
+	return key != NULL && got != NULL && ws_accept(want, key->value) &&
+	       f->response.is_upgrade &&
+	       http_field_count(&f->response, STR("Sec-WebSocket-Accept")) == 1 &&
+	       str_eq(got->value, str_of(want));
+}
+
+/* 101: a pipe from here on, but only if it is the one that was asked for. */
+static void
+upgrade(struct forward *f, struct str rest)
+{
+	const struct settings *set = f->x->snapshot->settings;
+	struct str head;
+
+	if (!f->x->ask.wants_websocket) {
+		fail(f, REASON_UPSTREAM_MALFORMED, CLOSE_WEIR, "101 was not asked for");
+		return;
+	}
+	f->is_websocket = is_right_accept(f);
+	if (!f->is_websocket) {
+		fail(f, REASON_UPGRADE_FAILED, CLOSE_WEIR,
+		    "the 101 does not match the request");
+		return;
+	}
+	f->is_client_kept = false;
+	f->has_head = f->has_answered = true;
+	head = head_text(f, false);
+	sent_first(f);
+	f->x->status = 101;
+	f->x->flags |= FLAG_WEBSOCKET;
+	buf_reset(&f->head);
+	buf_str(&f->head, head);
+	buf_str(&f->head, rest);
+	timer_clear(&f->timer);
+	f->is_spliced = true;
+	relay_start(&f->relay, f->e->loop, f->e->pipes, f->client, &f->origin->stream,
+	    buf_view(f->more), buf_view(&f->head), set->limits_idle,
+	    set->limits_write_timeout, on_relayed, f);
+	buf_reset(f->more);
+	buf_fini(&f->head);
+}
+
+/* The final head: how the body will be framed, and whether connections may go on. */
+static bool
+begin_answer(struct forward *f)
+{
+	bool has_end =
+	    f->response.framing == HTTP_LENGTH || f->response.framing == HTTP_NO_BODY;
+	bool is_old = f->x->head.minor == 0;
+
+	f->has_head = f->has_answered = true;
+	f->is_client_kept = f->x->head.is_kept && (has_end || !is_old) &&
+			    !f->e->is_draining && !f->is_up_broken &&
+			    (!f->is_pinned || f->response.is_kept);
+	f->is_origin_kept =
+	    f->response.is_kept && f->response.framing != HTTP_UNTIL_CLOSE;
+	f->x->status = f->response.status;
+	sent_first(f);
+	f->down.is_chunked = !has_end && !is_old;
+	body_reader_init(&f->down.in, &f->response);
+	if (head_text(f, f->down.is_chunked).n > 0)
+		return true;
+	f->has_answered = false;
+	fail(f, REASON_OVERLOADED, CLOSE_WEIR, "no room for the response head");
+	return false;
+}
+
+/* An understood head; false: the exchange is over, or a pipe. */
+static bool
+take_head(struct forward *f, struct str rest)
+{
+	http_response_for(&f->response, f->x->head.method);
+	if (f->response.status == 101) {
+		upgrade(f, rest);
+		return false;
+	}
+	if (f->response.status < 200) {
+		http_reader_init(
+		    &f->reader, HTTP_RESPONSE, &f->x->snapshot->response_limit);
+		return pass_interim(f);
+	}
+	if (f->response.status ==
+	    407) { /* an origin may not ask for a proxy's credentials */
+		fail(f, REASON_UPSTREAM_MALFORMED, CLOSE_WEIR,
+		    "an origin may not answer 407");
+		return false;
+	}
+	return begin_answer(f);
+}
+
+/* Takes heads off *in until the final one; false: the exchange is over, or a pipe. */
+static bool
+read_heads(struct forward *f, struct str *in)
+{
+	while (!f->has_head && in->n > 0) {
+		size_t used;
+		enum http_result r =
+		    http_read(&f->reader, *in, &f->x->arena, &f->response, &used);
+		if (r == HTTP_BAD) {
+			fail(f, reason_of_response(f->reader.error), CLOSE_WEIR,
+			    http_error_text(f->reader.error));
+			return false;
+		}
+		if (r == HTTP_MORE)
+			return true;
+		*in = str_sub(*in, used, in->n);
+		if (!take_head(f, *in))
+			return false;
+	}
+	return true;
+}
+
+/* `in` is a head's beginning, perhaps within f->head itself. */
+static void
+keep_head(struct forward *f, struct str in)
+{
+	struct buf kept;
+
+	buf_init(&kept, f->head.max);
+	buf_str(&kept, in);
+	buf_fini(&f->head);
+	f->head = kept;
+}
+
+/* Bytes from the origin; false: the exchange is over, or a pipe. */
+static bool
+feed_down(struct forward *f, struct str in)
+{
+	struct str head = STR_NONE;
+	size_t used;
+
+	f->moved_down = loop_now(f->e->loop);
+	if (!f->has_head) {
+		if (f->head.n > 0) {
+			buf_str(&f->head, in);
+			in = buf_view(&f->head);
+		}
+		if (!read_heads(f, &in))
+			return false;
+		if (!f->has_head) {
+			keep_head(f, in);
+			return true;
+		}
+		head = buf_view(&f->e->text);
+	}
+	switch (flow_feed(&f->down, f->client, head, in, &used)) {
+	case FLOW_DONE: /* what follows a whole answer was not asked for */
+		f->is_origin_kept = f->is_origin_kept && used == in.n;
+		break;
+	case FLOW_BAD:
+		fail(f, REASON_UPSTREAM_MALFORMED, CLOSE_WEIR,
+		    "the response body breaks its framing");
+		return false;
+	case FLOW_LOST:
+		client_gone(f);
+		return false;
+	case FLOW_MORE:
+		break;
+	}
+	buf_fini(&f->head);
+	return true;
+}
+
+static bool
+may_try_again(const struct forward *f)
+{
+	struct str m = f->x->head.method;
+
+	return f->origin->is_reused && !f->has_answered && f->head.n == 0 &&
+	       f->up.payload == 0 && f->up.is_done &&
+	       (str_eq(m, STR("GET")) || str_eq(m, STR("HEAD")) ||
+		   str_eq(m, STR("OPTIONS")));
+}
+
+static void
+finish(struct forward *f)
+{
+	if (!is_up_over(f))
+		f->is_client_kept = f->is_origin_kept = false;
+	end(f, FORWARD_DONE, REASON_NONE, CLOSE_NOBODY);
+}
+
+/* The origin's end, clean or not. */
+static void
+origin_ended(struct forward *f, bool is_clean)
+{
+	f->is_origin_kept = false;
+	if (may_try_again(f)) {
+		end(f, FORWARD_STALE, REASON_NONE, CLOSE_NOBODY);
+		return;
+	}
+	if (!f->has_head || !is_clean || !body_may_end(&f->down.in)) {
+		fail(f, REASON_UPSTREAM_INCOMPLETE, CLOSE_ORIGIN,
+		    is_clean ? "the origin closed early"
+			     : "the origin reset the connection");
+		return;
+	}
+	if (!flow_end(&f->down, f->client))
+		client_gone(f);
+	else if (f->down.pending.n == 0)
+		finish(f);
+}
+
+/* False: the exchange is over, or a pipe. */
+static bool
+pump_down(struct forward *f)
+{
+	for (int round = 0; round < ROUNDS; round++) {
+		ssize_t n;
+		int err = flow_flush(&f->down, f->client);
+		if (err == -EAGAIN)
+			return true;
+		if (err != 0) {
+			client_gone(f);
+			return false;
+		}
+		if (f->down.is_done) {
+			finish(f);
+			return false;
+		}
+		if (!stream_may_read(&f->origin->stream))
+			return true;
+		n = stream_read(&f->origin->stream, f->e->scratch, SCRATCH);
+		if (n == -EAGAIN)
+			return true;
+		if (n <= 0) {
+			origin_ended(f, n == 0);
+			return false;
+		}
+		if (!feed_down(f, (struct str){ f->e->scratch, (size_t)n }))
+			return false;
+	}
+	stream_kick(&f->origin->stream);
+	return true;
+}
+
+/* ---- deadlines ---- */
+
+struct deadline {
+	msec at;
+	enum reason reason;
+	const char *error;
+};
+
+static struct deadline
+deadline_of(const struct forward *f)
+{
+	const struct settings *set = f->x->snapshot->settings;
+
+	if (f->down.pending.n > 0)
+		return (struct deadline){ f->moved_down + set->limits_write_timeout,
+			REASON_IDLE_TIMEOUT, "the client takes nothing" };
+	if (!f->is_up_broken && f->up.pending.n > 0)
+		return (struct deadline){ f->moved_up + set->limits_write_timeout,
+			REASON_RESPONSE_TIMEOUT, "the origin takes nothing" };
+	if (!is_up_over(f) && !f->has_head)
+		return (struct deadline){ f->rate_at + MINUTE, REASON_CLIENT_TIMEOUT,
+			"the request body comes too slowly" };
+	if (!f->has_head)
+		return (struct deadline){ f->moved_up + set->limits_response_timeout,
+			REASON_RESPONSE_TIMEOUT, NULL };
+	return (struct deadline){ (f->moved_down > f->moved_up ? f->moved_down
+							       : f->moved_up) +
+				      set->limits_idle,
+		REASON_IDLE_TIMEOUT, NULL };
+}
+
+static void
+arm(struct forward *f)
+{
+	msec now = loop_now(f->e->loop);
+	msec at = deadline_of(f).at;
+
+	timer_set(f->e->loop, &f->timer, at > now ? at - now : 0);
+}
+
+/* A minute of a body is over: was it enough?  The first one may be slow. */
+static bool
+is_fast_enough(struct forward *f, msec now)
+{
+	bool is_first = f->rate_at == f->begun;
+	bool is_enough =
+	    f->rate_bytes >= (uint64_t)f->x->snapshot->settings->limits_body_rate;
+
+	f->rate_at = now;
+	f->rate_bytes = 0;
+	return is_first || is_enough;
+}
+
+static void
+on_timer(void *arg)
+{
+	struct forward *f = arg;
+	struct deadline d = deadline_of(f);
+	msec now = loop_now(f->e->loop);
+
+	if (now >= d.at && (d.reason != REASON_CLIENT_TIMEOUT || !is_fast_enough(f, now)))
+		fail(f, d.reason, CLOSE_WEIR, d.error);
+	else
+		arm(f);
+}
+
+/* ---- events ---- */
+
+/* The client's end is no abort (it may still read), but a reset is. */
+static bool
+is_client_lost(struct forward *f, unsigned what)
+{
+	char byte;
+
+	return (what & STREAM_HUP) != 0 && is_up_over(f) &&
+	       recv(f->client->fd, &byte, 1, MSG_PEEK | MSG_DONTWAIT) < 0 &&
+	       errno != EAGAIN;
+}
+
+static void
+on_client(void *arg, unsigned what)
+{
+	struct forward *f = arg;
+
+	if (is_client_lost(f, what)) {
+		client_gone(f);
+		return;
+	}
+	if ((what & STREAM_WRITE) && f->down.pending.n > 0) {
+		f->moved_down = loop_now(f->e->loop);
+		if (!pump_down(f))
+			return;
+	}
+	if (pump_up(f) && !f->is_spliced)
+		arm(f);
+}
+
+static void
+on_origin(void *arg, unsigned what)
+{
+	struct forward *f = arg;
+
+	if ((what & STREAM_WRITE) && f->up.pending.n > 0) {
+		f->moved_up = loop_now(f->e->loop);
+		if (!pump_up(f))
+			return;
+	}
+	if (pump_down(f) && !f->is_spliced)
+		arm(f);
+}
+
+static struct str
+request_text(struct forward *f)
+{
+	struct remake how = {
+		.via = f->x->snapshot->settings->name,
+		.arena = &f->x->arena,
+		.strips_rewriters = f->x->verdict.strip_rewriters,
+		.is_upgrade = f->x->ask.wants_websocket,
+		.is_chunked = f->x->head.framing == HTTP_CHUNKED,
+	};
+
+	buf_reset(&f->e->text);
+	if (!remake_request(&f->e->text, &f->x->head, &f->x->ask, &how))
+		return STR_NONE;
+	return buf_view(&f->e->text);
+}
+
+static int64_t
+smaller_limit(int64_t rule, int64_t setting)
+{
+	if (setting == 0)
+		return rule;
+	return rule < 0 || setting < rule ? setting : rule;
+}
+
+void
+forward_start(struct forward *f, struct engine *e, struct exchange *x,
+    struct stream *client, struct origin *origin, struct str rest, struct buf *more,
+    bool is_pinned, forward_done *done, void *arg)
+{
+	msec now = loop_now(e->loop);
+	struct str head;
+
+	*f = (struct forward){ .e = e,
+		.x = x,
+		.client = client,
+		.origin = origin,
+		.more = more,
+		.is_pinned = is_pinned,
+		.begun = now,
+		.moved_up = now,
+		.moved_down = now,
+		.rate_at = now,
+		.max_body = smaller_limit(
+		    x->verdict.max_body, x->snapshot->settings->limits_body),
+		.done = done,
+		.arg = arg };
+	flow_init(&f->up, &x->head, x->head.framing == HTTP_CHUNKED);
+	flow_init(&f->down, &x->head, false);
+	buf_init(&f->head, x->snapshot->response_limit.head + SCRATCH);
+	http_reader_init(&f->reader, HTTP_RESPONSE, &x->snapshot->response_limit);
+	timer_init(&f->timer, on_timer, f);
+	stream_attach(client, on_client, f);
+	stream_attach(&origin->stream, on_origin, f);
+	head = request_text(f);
+	if (head.n == 0)
+		fail(f, REASON_OVERLOADED, CLOSE_WEIR, "no room for the request head");
+	else if (feed_up(f, head, rest) && pump_up(f))
+		arm(f);
+}

@@ -1,0 +1,61 @@
+/*
+ * forward.h - one HTTP exchange to an origin and back
+ *
+ * Both heads are made anew, both bodies framed anew; whichever side is slow
+ * slows the other.  An error in the middle of a message must be seen as one: the
+ * receiver never gets a clean end.
+ */
+#ifndef WEIR_PROXY_FORWARD_H
+#define WEIR_PROXY_FORWARD_H
+
+#include "proxy/exchange.h"
+#include "proxy/flow.h"
+
+enum forward_end {
+	FORWARD_DONE, /* the answer is whole; is_client_kept and is_origin_kept say what
+			 may go on */
+	FORWARD_REFUSED, /* the client got nothing yet: tell it x->reason */
+	FORWARD_CUT,     /* the client has part of an answer, or is gone: x->reason */
+	FORWARD_STALE,   /* a kept connection was dead before it was used: dial anew */
+};
+
+typedef void forward_done(void *arg, enum forward_end how);
+
+struct forward {
+	struct engine *e;
+	struct exchange *x;
+	struct stream *client;
+	struct origin *origin;
+	struct buf *more; /* the owner's: what came behind the request's body */
+	struct flow up, down;
+	struct http_reader reader;
+	struct buf head; /* a response head that comes in pieces */
+	struct http_head response;
+	int64_t max_body;  /* -1: no limit */
+	bool is_pinned;    /* inside a tunnel: the origin's end is the tunnel's */
+	bool is_up_broken; /* the origin takes no more of the request; it may have
+			      answered */
+	bool has_head;     /* the final response head was understood */
+	bool has_answered; /* something was sent to the client */
+	bool is_client_kept, is_origin_kept;
+	bool is_websocket, is_spliced;
+	uint8_t interim;
+	msec begun, moved_up, moved_down; /* last progress of each flow */
+	msec rate_at; /* body_rate: the current minute's begin and bytes */
+	uint64_t rate_bytes;
+	struct relay relay; /* after 101 */
+	struct timer timer;
+	forward_done *done; /* once; the last thing a call into here does */
+	void *arg;
+};
+
+/*
+ * x is judged, x->head is the request, `rest` what came behind its head; both
+ * are borrowed until done.  done() may be called inside start.
+ */
+void forward_start(struct forward *f, struct engine *e, struct exchange *x,
+    struct stream *client, struct origin *origin, struct str rest, struct buf *more,
+    bool is_pinned, forward_done *done, void *arg);
+void forward_cancel(struct forward *f); /* frees what it holds; done() does not run */
+
+#endif

@@ -1,0 +1,169 @@
+/*
+ * origin.c - connections to origins: in use, or kept for the next request
+ */
+#include "proxy/origin.h"
+
+#include <assert.h>
+#include <stdio.h>
+#include <stdlib.h>
+
+#include "base/guard.h"
+
+/* client and host hold no NUL or space, so no two keys are alike by accident */
+#define KEY_MAX (HOST_MAX + 200)
+
+static struct str
+make_key(
+    char out[static KEY_MAX], const char *client, const struct host *host, uint16_t port)
+{
+	int n = snprintf(out, KEY_MAX, "%s %s %u", client, host->name, port);
+
+	assert(n > 0 && n < KEY_MAX);
+	return (struct str){ out, (size_t)n };
+}
+
+void
+origins_init(struct origins *p, struct loop *l, size_t max)
+{
+	*p = (struct origins){ .loop = l, .max = max };
+	map_init(&p->by_key);
+	list_init(&p->age);
+}
+
+/* Out of the pool, still open. */
+static void
+unlink_kept(struct origin *o)
+{
+	struct origins *p = o->pool;
+	struct list *same = map_get(&p->by_key, str_of(o->key));
+
+	list_remove(&o->link);
+	list_remove(&o->age);
+	timer_clear(&o->timer);
+	if (same != NULL && list_is_empty(same))
+		free(map_del(&p->by_key, str_of(o->key)));
+	free(o->key);
+	o->key = NULL;
+	o->pool = NULL;
+	p->n--;
+}
+
+static void
+discard(struct origin *o)
+{
+	struct loop *l = o->pool->loop;
+
+	unlink_kept(o);
+	origin_close(l, o);
+}
+
+void
+origins_fini(struct origins *p)
+{
+	while (!list_is_empty(&p->age))
+		discard(list_entry(p->age.next, struct origin, age));
+	map_fini(&p->by_key, free);
+}
+
+struct origin *
+origin_new(struct loop *l, int fd, const struct endpoint *to,
+    void (*notify)(void *arg, unsigned what), void *arg)
+{
+	struct origin *o = mem_zalloc(sizeof(*o));
+
+	o->to = *to;
+	stream_open(&o->stream, l, fd, notify, arg);
+	return o;
+}
+
+void
+origin_close(struct loop *l, struct origin *o)
+{
+	if (o == NULL)
+		return;
+	assert(o->pool == NULL);
+	stream_close(&o->stream);
+	loop_free_later(l, free, o);
+}
+
+void
+origin_reset(struct loop *l, struct origin *o)
+{
+	if (o == NULL)
+		return;
+	stream_reset(&o->stream);
+	origin_close(l, o);
+}
+
+/* Anything that comes over a kept connection, its end too, ends it. */
+static void
+on_unasked(void *arg, unsigned what)
+{
+	if (what & (STREAM_READ | STREAM_HUP))
+		discard(arg);
+}
+
+static void
+on_idle(void *arg)
+{
+	discard(arg);
+}
+
+void
+origin_keep(struct origins *p, struct origin *o, const char *client,
+    const struct host *host, uint16_t port, msec idle_ms)
+{
+	char text[KEY_MAX];
+	struct str key = make_key(text, client, host, port);
+	struct list *same = map_get(&p->by_key, key);
+
+	assert(o->pool == NULL);
+	if (same == NULL) {
+		same = mem_alloc(sizeof(*same));
+		list_init(same);
+		map_put(&p->by_key, key, same);
+	}
+	o->pool = p;
+	o->key = mem_strdup(text);
+	o->is_reused = true;
+	list_append(same, &o->link);
+	list_append(&p->age, &o->age);
+	stream_attach(&o->stream, on_unasked, o);
+	timer_init(&o->timer, on_idle, o);
+	timer_set(p->loop, &o->timer, idle_ms);
+	if (++p->n > p->max)
+		discard(list_entry(p->age.next, struct origin, age));
+}
+
+static bool
+is_vetted(const struct origin *o, const struct vetted *to)
+{
+	for (size_t i = 0; i < to->count; i++)
+		if (addr_eq(&o->to.addr, &to->addr[i]))
+			return true;
+	return false;
+}
+
+struct origin *
+origin_take(struct origins *p, const char *client, const struct host *host,
+    const struct vetted *to, void (*notify)(void *arg, unsigned what), void *arg)
+{
+	char text[KEY_MAX];
+	struct list *same, *at;
+
+	if (p->n == 0)
+		return NULL;
+	same = map_get(&p->by_key, make_key(text, client, host, to->port));
+	if (same == NULL)
+		return NULL;
+	/* newest first: the least likely to have been closed meanwhile */
+	for (at = same->prev; at != same; at = at->prev) {
+		struct origin *o = list_entry(at, struct origin, link);
+		if (!is_vetted(o, to) || (o->stream.ready & (STREAM_READ | STREAM_HUP)))
+			continue;
+		unlink_kept(o);
+		stream_attach(&o->stream, notify, arg);
+		return o;
+	}
+	return NULL;
+}

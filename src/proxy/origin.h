@@ -1,0 +1,52 @@
+/*
+ * origin.h - connections to origins: in use, or kept for the next request
+ *
+ * A kept connection is used again only for the same client, host, port and
+ * vetted address, and only while not a byte has come over it unasked (response
+ * queue poisoning).  Belongs to one worker; bounded; closed when idle too long.
+ */
+#ifndef WEIR_PROXY_ORIGIN_H
+#define WEIR_PROXY_ORIGIN_H
+
+#include "base/map.h"
+#include "net/stream.h"
+#include "wire/url.h"
+
+struct origin {
+	struct stream stream;
+	struct endpoint to;   /* the address dialled */
+	bool is_reused;       /* has carried a message before */
+	struct origins *pool; /* while kept, else NULL */
+	struct list link;     /* among those with the same key */
+	struct list age;      /* among all kept ones, oldest first */
+	struct timer timer;
+	char *key;
+};
+
+struct origins {
+	struct loop *loop;
+	struct map by_key; /* struct list heads */
+	struct list age;
+	size_t n, max;
+};
+
+void origins_init(struct origins *p, struct loop *l, size_t max);
+void origins_fini(struct origins *p); /* closes what is kept */
+
+/* Takes the fd; events go to notify. */
+struct origin *origin_new(struct loop *l, int fd, const struct endpoint *to,
+    void (*notify)(void *arg, unsigned what), void *arg);
+void origin_close(
+    struct loop *l, struct origin *o); /* NULL is fine; freed at the end of the turn */
+void origin_reset(struct loop *l,
+    struct origin *o); /* the same with RST: the message must be seen cut */
+
+/* For how long it may wait; the pool owns it then. */
+void origin_keep(struct origins *p, struct origin *o, const char *client,
+    const struct host *host, uint16_t port, msec idle_ms);
+/* One that goes to an address in `to`, or NULL.  Events then go to notify. */
+struct vetted;
+struct origin *origin_take(struct origins *p, const char *client, const struct host *host,
+    const struct vetted *to, void (*notify)(void *arg, unsigned what), void *arg);
+
+#endif

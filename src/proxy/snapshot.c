@@ -1,0 +1,174 @@
+/*
+ * snapshot.c - all that a reload replaces at once
+ */
+#include "proxy/snapshot.h"
+
+#include <stdlib.h>
+
+#include "net/listener.h"
+#include "policy/compile.h"
+#include "policy/hosts.h"
+
+static size_t
+add_listeners(struct endpoint *out, const struct texts *list)
+{
+	struct listen_at at;
+	size_t n = 0;
+
+	for (size_t i = 0; i < list->n; i++)
+		if (listen_at_parse(&at, str_of(list->p[i])) && !at.is_unix)
+			out[n++] = at.endpoint;
+	return n;
+}
+
+/* What weir must never be talked into dialling: its own doors and what it depends on. */
+static void
+take_services(struct snapshot *s, const struct snapshot_inputs *in)
+{
+	const struct settings *set = s->settings;
+	size_t max = set->listen_proxy.n + set->listen_health.n + in->nserver + 1;
+
+	s->service = mem_zalloc(max * sizeof(*s->service));
+	s->nservice = add_listeners(s->service, &set->listen_proxy);
+	s->nservice += add_listeners(s->service + s->nservice, &set->listen_health);
+	for (size_t i = 0; i < in->nserver; i++)
+		s->service[s->nservice++] = in->server[i];
+}
+
+static struct place
+place_of(const struct snapshot *s)
+{
+	return (struct place){
+		.service = s->service,
+		.nservice = s->nservice,
+		.own = s->interfaces.own,
+		.nown = s->interfaces.nown,
+		.onlink = s->interfaces.onlink,
+		.nonlink = s->interfaces.nonlink,
+		.closed = s->settings->addresses_closed.p,
+		.nclosed = s->settings->addresses_closed.n,
+		.nat64 = s->settings->dns_nat64.p,
+		.nnat64 = s->settings->dns_nat64.n,
+		.is_loopback_own_ok = !s->settings->production,
+	};
+}
+
+static void
+take_limits(struct snapshot *s)
+{
+	const struct settings *set = s->settings;
+
+	s->request_limit = (struct http_limits){
+		.target = (size_t)set->limits_target,
+		.head = (size_t)set->limits_head,
+		.fields = (size_t)set->limits_fields,
+		.field = (size_t)set->limits_field,
+	};
+	s->response_limit = (struct http_limits){
+		.target = (size_t)set->limits_response_head,
+		.head = (size_t)set->limits_response_head,
+		.fields = (size_t)set->limits_response_fields,
+		.field = (size_t)set->limits_response_head,
+	};
+}
+
+static struct ruleset *
+load_rules(const struct settings *s, const struct snapshot_inputs *in, struct report *rep)
+{
+	struct ruleset_terms terms = {
+		.is_production = s->production,
+		.is_report_ok = !s->production || s->allow_report,
+	};
+
+	if (in->nbuiltin > 0)
+		return ruleset_build(in->builtin, in->nbuiltin, &terms, rep);
+	return ruleset_load(
+	    (const char *const *)s->policies.p, s->policies.n, &terms, rep);
+}
+
+static void
+destroy(struct snapshot *s)
+{
+	interfaces_fini(&s->interfaces);
+	if (s->owner != NULL) {
+		snapshot_unref(s->owner);
+		free(s);
+		return;
+	}
+	ruleset_free(s->rules);
+	redactor_free(s->redactor);
+	static_hosts_free(s->host, s->nhost);
+	settings_free(s->settings);
+	free(s->service);
+	free(s);
+}
+
+struct snapshot *
+snapshot_new(struct settings *set, const struct snapshot_inputs *in, struct report *rep)
+{
+	struct snapshot *s = mem_zalloc(sizeof(*s));
+	size_t errors = rep->errors;
+
+	atomic_init(&s->refs, 1);
+	s->generation = in->generation;
+	s->settings = set;
+	s->rules = load_rules(set, in, rep);
+	s->host = static_hosts_build(set, rep, &s->nhost);
+	s->redactor = redactor_new(
+	    (struct str){ set->redact_key.bytes, set->redact_key.n }, set->redact_id);
+	if (interfaces_read(&s->interfaces) != 0)
+		report_add(rep, SEVERITY_ERROR, (struct mark){ 0 }, STR_NONE,
+		    "no_interfaces", NULL, "the machine's own addresses cannot be read");
+	take_services(s, in);
+	take_limits(s);
+	s->place = place_of(s);
+	if (s->rules != NULL && rep->errors == errors)
+		return s;
+	destroy(s);
+	return NULL;
+}
+
+struct snapshot *
+snapshot_moved(struct snapshot *old)
+{
+	struct interfaces now;
+	struct snapshot *s;
+
+	if (interfaces_read(&now) != 0)
+		return NULL; /* what was closed stays closed */
+	if (interfaces_eq(&now, &old->interfaces)) {
+		interfaces_fini(&now);
+		return NULL;
+	}
+	s = mem_zalloc(sizeof(*s));
+	atomic_init(&s->refs, 1);
+	s->generation = old->generation;
+	s->owner = snapshot_ref(old->owner != NULL ? old->owner : old);
+	s->settings = old->settings;
+	s->rules = old->rules;
+	s->redactor = old->redactor;
+	s->host = old->host;
+	s->nhost = old->nhost;
+	s->request_limit = old->request_limit;
+	s->response_limit = old->response_limit;
+	s->service = old->service;
+	s->nservice = old->nservice;
+	s->interfaces = now;
+	s->place = place_of(s);
+	return s;
+}
+
+struct snapshot *
+snapshot_ref(struct snapshot *s)
+{
+	atomic_fetch_add_explicit(&s->refs, 1, memory_order_relaxed);
+	return s;
+}
+
+void
+snapshot_unref(struct snapshot *s)
+{
+	if (s != NULL &&
+	    atomic_fetch_sub_explicit(&s->refs, 1, memory_order_acq_rel) == 1)
+		destroy(s);
+}

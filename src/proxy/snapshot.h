@@ -1,0 +1,53 @@
+/*
+ * snapshot.h - all that a reload replaces at once
+ *
+ * Made by main, immutable from the moment it is shared, refcounted; any thread
+ * may read it while it holds a reference.  An exchange keeps the one it began
+ * with, so what it was judged by stays true for its record.
+ */
+#ifndef WEIR_PROXY_SNAPSHOT_H
+#define WEIR_PROXY_SNAPSHOT_H
+
+#include <stdatomic.h>
+
+#include "audit/redact.h"
+#include "conf/settings.h"
+#include "net/interfaces.h"
+#include "net/resolver.h"
+#include "policy/match.h"
+
+struct snapshot {
+	atomic_uint refs;
+	uint64_t generation;
+	struct snapshot *owner; /* of all but `place`; NULL: this one is */
+	struct settings *settings;
+	struct ruleset *rules;
+	struct redactor *redactor;
+	struct static_host *host; /* dns.hosts */
+	size_t nhost;
+	struct http_limits request_limit, response_limit;
+	struct endpoint *service; /* own listeners and name servers */
+	size_t nservice;
+	struct interfaces interfaces; /* what place.own and place.onlink are made of */
+	struct place place;
+};
+
+/* What is not in the configuration file. */
+struct snapshot_inputs {
+	uint64_t generation;
+	const struct ruleset_source
+	    *builtin; /* policies in memory instead of settings->policies */
+	size_t nbuiltin;
+	const struct endpoint *server; /* the name servers in use */
+	size_t nserver;
+};
+
+/* Takes the settings.  NULL after reporting (and settings freed). */
+struct snapshot *snapshot_new(
+    struct settings *s, const struct snapshot_inputs *in, struct report *rep) MUST_CHECK;
+/* The same with the machine's present addresses; NULL when they are what they were. */
+struct snapshot *snapshot_moved(struct snapshot *s) MUST_CHECK;
+struct snapshot *snapshot_ref(struct snapshot *s);
+void snapshot_unref(struct snapshot *s); /* NULL is fine */
+
+#endif

@@ -1,0 +1,476 @@
+/*
+ * tunnel.c - an accepted CONNECT: what is spoken in it, and then the bytes
+ */
+#include "proxy/tunnel.h"
+
+#include <assert.h>
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/socket.h>
+
+#include "wire/hello.h"
+
+enum phase {
+	PEEK_CLIENT, /* the first bytes: TLS or HTTP */
+	FLUSH,       /* what was judged goes to the origin */
+	PEEK_SERVER, /* is it a HelloRetryRequest? */
+	PASS_RETRY,  /* it is: the client must see it */
+	PEEK_SKIP,   /* what may stand before the second hello */
+	PEEK_SECOND, /* which must name the same server */
+};
+
+#define TLS_HANDSHAKE 0x16 /* a record's type; RFC 8446 5.1 */
+
+/* The most that is held of either side; a hello and what hurried after it. */
+#define HELD_MAX (HELLO_WIRE_MAX + SCRATCH)
+
+struct peek {
+	enum phase phase;
+	bool is_second;
+	struct buf client; /* read from the client, not yet sent on */
+	struct buf server; /* read from the origin, not yet sent on */
+	size_t parsed;     /* bytes of `client` the reader has taken */
+	size_t judged;     /* bytes of `client` that may go upstream */
+	size_t skip;       /* bytes left of a record before a second hello */
+	struct hello_reader reader;
+	unsigned char message[HELLO_MAX];
+};
+
+static void
+drop_peek(struct tunnel *t)
+{
+	if (t->peek == NULL)
+		return;
+	buf_fini(&t->peek->client);
+	buf_fini(&t->peek->server);
+	free(t->peek);
+	t->peek = NULL;
+}
+
+void
+tunnel_cancel(struct tunnel *t)
+{
+	timer_clear(&t->timer);
+	if (t->peek == NULL) {
+		t->x->up = t->relay.up;
+		t->x->down = t->relay.down;
+		relay_cancel(&t->relay);
+	}
+	drop_peek(t);
+}
+
+static void
+end(struct tunnel *t, enum tunnel_end how, enum reason reason, enum close_by by)
+{
+	timer_clear(&t->timer);
+	drop_peek(t);
+	t->x->reason = reason;
+	t->x->closed_by = by;
+	t->done(t->arg, how, STR_NONE);
+}
+
+static const struct {
+	enum reason reason;
+	enum close_by by;
+} relay_ends[] = {
+	[RELAY_DONE] = { REASON_NONE, CLOSE_NOBODY },
+	[RELAY_CLIENT_GONE] = { REASON_CLIENT_ABORTED, CLOSE_CLIENT },
+	[RELAY_ORIGIN_GONE] = { REASON_UPSTREAM_INCOMPLETE, CLOSE_ORIGIN },
+	[RELAY_IDLE] = { REASON_IDLE_TIMEOUT, CLOSE_WEIR },
+	[RELAY_STALLED] = { REASON_IDLE_TIMEOUT, CLOSE_WEIR },
+};
+
+static void
+on_relayed(void *arg, enum relay_end how)
+{
+	struct tunnel *t = arg;
+
+	t->x->up = t->relay.up;
+	t->x->down = t->relay.down;
+	end(t, TUNNEL_ENDED, relay_ends[how].reason, relay_ends[how].by);
+}
+
+static void
+splice_now(struct tunnel *t)
+{
+	const struct settings *set = t->x->snapshot->settings;
+	struct peek *p = t->peek;
+
+	timer_clear(&t->timer);
+	arena_fini(&t->x->arena); /* what judging needed; an idle tunnel keeps the dossier
+				     only */
+	t->peek = NULL;
+	relay_start(&t->relay, t->e->loop, t->e->pipes, t->client, t->origin,
+	    buf_view(&p->client), buf_view(&p->server), set->limits_idle,
+	    set->limits_write_timeout, on_relayed, t);
+	t->relay.up += t->x->up; /* what was flushed while peeking */
+	t->relay.down += t->x->down;
+	t->peek = p;
+	drop_peek(t);
+}
+
+/* A fatal alert tells a TLS client that it was refused, not cut off (RFC 8446 6.2). */
+static void
+send_alert(struct tunnel *t, enum reason reason)
+{
+	char alert[] = { 0x15, 0x03, 0x03, 0x00, 0x02, 0x02, 49 /* access_denied */ };
+	struct iovec v = { alert, sizeof(alert) };
+
+	if (reason == REASON_SNI_MISSING || reason == REASON_SNI_MISMATCH)
+		alert[6] = 112;               /* unrecognized_name */
+	(void)stream_write(t->client, &v, 1); /* a courtesy: it fits or it does not */
+}
+
+static void
+refuse(struct tunnel *t, enum reason reason, const char *error)
+{
+	bool is_tls = t->peek->client.n > 0 && t->peek->client.p[0] == TLS_HANDSHAKE;
+
+	if (is_tls)
+		send_alert(t, reason);
+	t->x->verdict.allow = false;
+	t->x->error = error;
+	end(t, TUNNEL_REFUSED, reason, CLOSE_WEIR);
+}
+
+static void
+gone(struct tunnel *t, bool is_client)
+{
+	end(t, TUNNEL_ENDED,
+	    is_client ? REASON_CLIENT_ABORTED : REASON_UPSTREAM_INCOMPLETE,
+	    is_client ? CLOSE_CLIENT : CLOSE_ORIGIN);
+}
+
+/*
+ * Steps: each returns NEXT when the phase is over or may go on at once, WAIT
+ * when more must come first, END when the tunnel is over (and `t` may be gone).
+ */
+enum step { WAIT, NEXT, END };
+
+/* More of one side into `to`.  NEXT: there is more than before. */
+static enum step
+read_more(struct tunnel *t, struct stream *from, struct buf *to, size_t max)
+{
+	char *room;
+	ssize_t n;
+
+	if (!stream_may_read(from))
+		return WAIT;
+	room = buf_room(to, max);
+	if (room == NULL)
+		return WAIT; /* full: whoever holds it must pass it on first */
+	n = stream_read(from, room, max);
+	if (n == -EAGAIN)
+		return WAIT;
+	if (n <= 0) {
+		gone(t, from == t->client);
+		return END;
+	}
+	buf_grew(to, (size_t)n);
+	return NEXT;
+}
+
+/* Writes the first n bytes of `from`.  NEXT: all of them are gone. */
+static enum step
+write_some(
+    struct tunnel *t, struct stream *to, struct buf *from, size_t *n, uint64_t *count)
+{
+	while (*n > 0) {
+		struct iovec v = { from->p, *n };
+		ssize_t sent = stream_write(to, &v, 1);
+		if (sent == -EAGAIN)
+			return WAIT;
+		if (sent <= 0) {
+			gone(t, to == t->client);
+			return END;
+		}
+		buf_drop(from, (size_t)sent);
+		*n -= (size_t)sent;
+		*count += (uint64_t)sent;
+	}
+	return NEXT;
+}
+
+static bool
+is_same_name(const struct tunnel *t, const struct hello *h)
+{
+	return h->has_sni && host_eq(&h->sni, &t->x->ask.host);
+}
+
+/* The first hello decides by policy; a second one must be what the first was. */
+static enum step
+judge_hello(struct tunnel *t, const struct hello *h)
+{
+	struct facts *f = &t->x->facts;
+	struct peek *p = t->peek;
+
+	if (p->is_second) {
+		if (h->has_sni != f->has_sni || is_same_name(t, h) != f->is_sni_equal ||
+		    h->has_ech != f->has_ech) {
+			refuse(t, REASON_SNI_MISMATCH,
+			    "the second hello names another server");
+			return END;
+		}
+	} else {
+		f->has_hello = true;
+		f->has_sni = h->has_sni;
+		f->has_ech = h->has_ech;
+		f->is_sni_equal = is_same_name(t, h);
+		f->protocols = PROTOCOL_HTTPS;
+		if (!exchange_judge(t->x)) {
+			refuse(t, t->x->verdict.reason, t->x->verdict.why);
+			return END;
+		}
+	}
+	p->judged = p->parsed;
+	p->phase = FLUSH;
+	return NEXT;
+}
+
+static enum step
+read_hello(struct tunnel *t)
+{
+	struct peek *p = t->peek;
+	struct hello h;
+	size_t used;
+	struct str in = str_sub(buf_view(&p->client), p->parsed, p->client.n);
+	enum hello_result r = hello_read(&p->reader, in, &used, &h);
+
+	p->parsed += used;
+	if (r == HELLO_DONE)
+		return judge_hello(t, &h);
+	if (r == HELLO_MORE)
+		return read_more(t, t->client, &p->client, 4096);
+	refuse(t, h.is_not_tls ? REASON_TLS_REQUIRED : REASON_TLS_MALFORMED, h.error);
+	return END;
+}
+
+/* Plain HTTP goes back to the door: each request in it is judged for itself. */
+static enum step
+hand_back(struct tunnel *t)
+{
+	struct peek *p = t->peek;
+	struct str first = buf_view(&p->client);
+
+	timer_clear(&t->timer);
+	t->peek = NULL;
+	t->done(t->arg, TUNNEL_HTTP, first);
+	buf_fini(&p->client);
+	buf_fini(&p->server);
+	free(p);
+	return END;
+}
+
+static enum step
+peek_client(struct tunnel *t)
+{
+	struct peek *p = t->peek;
+
+	if (p->client.n == 0)
+		return read_more(t, t->client, &p->client, 4096);
+	if ((t->x->admitted.protocols & PROTOCOL_HTTP) && p->client.p[0] != TLS_HANDSHAKE)
+		return hand_back(t);
+	if (!(t->x->admitted.protocols & PROTOCOL_HTTPS)) {
+		refuse(
+		    t, REASON_PROTOCOL_NOT_ALLOWED, "TLS where policy allows http only");
+		return END;
+	}
+	return read_hello(t);
+}
+
+/* Sends what was judged; `parsed` goes with the bytes. */
+static enum step
+pass_up(struct tunnel *t)
+{
+	struct peek *p = t->peek;
+	size_t before = p->judged;
+	enum step s = write_some(t, t->origin, &p->client, &p->judged, &t->x->up);
+
+	if (s != END)
+		p->parsed -= before - p->judged;
+	return s;
+}
+
+static enum step
+flush(struct tunnel *t)
+{
+	struct peek *p = t->peek;
+	enum step s = pass_up(t);
+
+	if (s != NEXT)
+		return s;
+	if (p->is_second) { /* there is no third */
+		splice_now(t);
+		return END;
+	}
+	p->phase = PEEK_SERVER;
+	timer_set(t->e->loop, &t->timer, t->x->snapshot->settings->limits_idle);
+	return NEXT;
+}
+
+/*
+ * Walks past records that are no handshake: they cannot carry a hello.  True: a
+ * handshake record begins at p->parsed; false: more must come to tell.
+ */
+static bool
+walk_records(struct peek *p)
+{
+	for (;;) {
+		size_t have = p->client.n - p->parsed;
+		size_t step = p->skip < have ? p->skip : have;
+		const unsigned char *at;
+		p->parsed += step;
+		p->skip -= step;
+		if (p->skip > 0 || have - step < 5)
+			return false;
+		at = (const unsigned char *)p->client.p + p->parsed;
+		if (at[0] == TLS_HANDSHAKE)
+			return true;
+		p->skip = 5 + (size_t)(at[3] << 8 | at[4]);
+	}
+}
+
+/* Nothing more can come from the client, a second hello neither. */
+static bool
+has_client_ended(const struct tunnel *t)
+{
+	char byte;
+
+	return (t->client->ready & STREAM_HUP) &&
+	       recv(t->client->fd, &byte, 1, MSG_PEEK | MSG_DONTWAIT) == 0;
+}
+
+/* Early data need not wait for the server (RFC 8446 2.3); a second hello must. */
+static enum step
+pass_early(struct tunnel *t)
+{
+	struct peek *p = t->peek;
+
+	for (;;) {
+		bool is_hello = walk_records(p);
+		enum step s;
+		p->judged = p->parsed;
+		if ((s = pass_up(t)) != NEXT || is_hello)
+			return s == END ? END : WAIT;
+		if (has_client_ended(t)) {
+			splice_now(t);
+			return END;
+		}
+		if ((s = read_more(t, t->client, &p->client, 4096)) != NEXT)
+			return s;
+	}
+}
+
+static enum step
+peek_server(struct tunnel *t)
+{
+	struct peek *p = t->peek;
+
+	if (pass_early(t) == END)
+		return END;
+	switch (hello_is_retry(buf_view(&p->server))) {
+	case RETRY_MORE:
+		return read_more(t, t->origin, &p->server, 4096);
+	case RETRY_NO:
+		splice_now(t);
+		return END;
+	case RETRY_YES:
+		p->phase = PASS_RETRY;
+		return NEXT;
+	}
+	return END;
+}
+
+static enum step
+pass_retry(struct tunnel *t)
+{
+	struct peek *p = t->peek;
+	size_t n = p->server.n;
+	enum step s = write_some(t, t->client, &p->server, &n, &t->x->down);
+
+	if (s != NEXT)
+		return s;
+	p->is_second = true;
+	p->phase = PEEK_SKIP;
+	hello_reader_init(&p->reader, p->message);
+	timer_set(t->e->loop, &t->timer, t->x->snapshot->settings->limits_hello_timeout);
+	return NEXT;
+}
+
+static enum step
+peek_skip(struct tunnel *t)
+{
+	struct peek *p = t->peek;
+
+	if (!walk_records(p))
+		return read_more(t, t->client, &p->client, 4096);
+	p->phase = PEEK_SECOND;
+	return NEXT;
+}
+
+static enum step (*const phases[])(struct tunnel *t) = {
+	[PEEK_CLIENT] = peek_client,
+	[FLUSH] = flush,
+	[PEEK_SERVER] = peek_server,
+	[PASS_RETRY] = pass_retry,
+	[PEEK_SKIP] = peek_skip,
+	[PEEK_SECOND] = read_hello,
+};
+
+static void
+go_on(struct tunnel *t)
+{
+	while (phases[t->peek->phase](t) == NEXT)
+		;
+}
+
+static void
+on_event(void *arg, unsigned what)
+{
+	(void)what;
+	go_on(arg);
+}
+
+/* The first bytes did not come, or not all of them. */
+static void
+on_timeout(void *arg)
+{
+	struct tunnel *t = arg;
+
+	if (t->peek->phase == PEEK_SERVER)
+		end(t, TUNNEL_ENDED, REASON_IDLE_TIMEOUT, CLOSE_WEIR);
+	else
+		end(t, TUNNEL_REFUSED, REASON_CLIENT_TIMEOUT, CLOSE_WEIR);
+}
+
+void
+tunnel_start(struct tunnel *t, struct engine *e, struct exchange *x,
+    struct stream *client, struct stream *origin, struct str early, tunnel_done *done,
+    void *arg)
+{
+	struct peek *p = mem_alloc(sizeof(*p));
+
+	*t = (struct tunnel){ .e = e,
+		.x = x,
+		.client = client,
+		.origin = origin,
+		.peek = p,
+		.done = done,
+		.arg = arg };
+	memset(p, 0, offsetof(struct peek, message));
+	buf_init(&p->client, HELD_MAX);
+	buf_init(&p->server, SCRATCH);
+	buf_str(&p->client, early);
+	hello_reader_init(&p->reader, p->message);
+	timer_init(&t->timer, on_timeout, t);
+	if (x->admitted.is_tcp) {
+		splice_now(t);
+		return;
+	}
+	stream_attach(client, on_event, t);
+	stream_attach(origin, on_event, t);
+	timer_set(e->loop, &t->timer, x->snapshot->settings->limits_hello_timeout);
+	if (early.n > 0 || (client->ready & STREAM_READ))
+		stream_kick(client);
+}

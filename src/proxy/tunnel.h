@@ -1,0 +1,42 @@
+/*
+ * tunnel.h - an accepted CONNECT: what is spoken in it, and then the bytes
+ *
+ * PEEK_CLIENT reads the first bytes, judges them and FLUSHes them to the
+ * origin; PEEK_SERVER reads one record head, for after a HelloRetryRequest the
+ * client may name another server in its second hello; SPLICE relays until both
+ * sides have ended.  Not a byte goes upstream before it was judged.
+ */
+#ifndef WEIR_PROXY_TUNNEL_H
+#define WEIR_PROXY_TUNNEL_H
+
+#include "proxy/exchange.h"
+
+enum tunnel_end {
+	TUNNEL_ENDED,   /* the exchange is over; x->reason says how */
+	TUNNEL_REFUSED, /* x->reason; nothing of it reached the origin */
+	TUNNEL_HTTP,    /* `first` is the beginning of a plain HTTP request */
+};
+
+typedef void tunnel_done(void *arg, enum tunnel_end how, struct str first);
+
+struct peek;
+
+struct tunnel {
+	struct engine *e;
+	struct exchange *x;
+	struct stream *client, *origin;
+	struct peek *peek; /* NULL once spliced: an idle tunnel holds no buffer */
+	struct relay relay;
+	struct timer timer;
+	tunnel_done *done; /* once, never inside start */
+	void *arg;
+};
+
+/* `early` came with the CONNECT's head; it is borrowed for the call. */
+void tunnel_start(struct tunnel *t, struct engine *e, struct exchange *x,
+    struct stream *client, struct stream *origin, struct str early, tunnel_done *done,
+    void *arg);
+/* Policy changed, or a stop: ends without done(); the streams stay the owner's. */
+void tunnel_cancel(struct tunnel *t);
+
+#endif
