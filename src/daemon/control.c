@@ -66,8 +66,13 @@ print_report(const struct report *rep)
 static struct settings *
 load_settings(const struct control *c, struct report *rep)
 {
-	return c->o->config != NULL ? settings_load_file(c->o->config, rep)
-				    : settings_laptop(rep);
+	struct settings *set = c->o->config != NULL
+				   ? settings_load_file(c->o->config, rep)
+				   : settings_laptop(rep);
+
+	if (set != NULL)
+		settings_check_listener(set, SEVERITY_ERROR, rep);
+	return set;
 }
 
 /* The name servers in use and everything listened on: never dialled. */
@@ -480,10 +485,6 @@ open_all(struct control *c, uid_t *uid, gid_t *gid)
 
 	if (geteuid() == 0 && set->user != NULL && !rights_find(set->user, uid, gid)) {
 		log_error("there is no such user", "user", set->user);
-		return EXIT_CONF;
-	}
-	if (set->listen_proxy.n == 0) {
-		log_error("nothing to listen on: name an address in listen.proxy");
 		return EXIT_CONF;
 	}
 	if (sockets_open(&c->sockets, set, count_workers(set)) != 0)

@@ -79,9 +79,12 @@ static const struct {
 	{ "websocket is asked for in exactly one way",
 	    "GET http://a.test/ HTTP/1.1\r\nHost: a.test\r\nConnection: keep-alive, "
 	    "Upgrade\r\n"
-	    "Upgrade: websocket\r\n\r\n",
+	    "Upgrade: websocket\r\nSec-WebSocket-Version: 13\r\n"
+	    "Sec-WebSocket-Key: AQIDBAUGBwgJCgsMDQ4PEA==\r\n\r\n",
 	    false, true,
-	    "GET / HTTP/1.1\r\nHost: a.test\r\nVia: 1.1 weir\r\nConnection: Upgrade\r\n"
+	    "GET / HTTP/1.1\r\nHost: a.test\r\nSec-WebSocket-Version: 13\r\n"
+	    "Sec-WebSocket-Key: AQIDBAUGBwgJCgsMDQ4PEA==\r\nVia: 1.1 weir\r\nConnection: "
+	    "Upgrade\r\n"
 	    "Upgrade: websocket\r\n\r\n" },
 	{ "Max-Forwards counts down, OPTIONS without a path asks for *",
 	    "OPTIONS http://a.test HTTP/1.1\r\nHost: a.test\r\nMax-Forwards: 3\r\n\r\n",
