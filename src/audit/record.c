@@ -91,7 +91,7 @@ put_time(struct quoter *q, usec ts)
 static void
 put_begin(struct quoter *q, usec ts)
 {
-	json_open(&q->json, '{');
+	json_open(&q->json, '{'); /* the journal adds the '}' */
 	quote_number(q, "v", 1);
 	put_time(q, ts);
 }

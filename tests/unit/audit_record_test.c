@@ -4,8 +4,10 @@
 #include "audit/record.h"
 
 #include <jansson.h>
+#include <stdio.h>
 #include <string.h>
 
+#include "policy/compile.h"
 #include "unit.h"
 
 static struct buf
@@ -139,6 +141,39 @@ test_what_report_mode_let_through_says_what_would_have_been(void **state)
 	    strstr(buf_cstr(&b), "\"reason\":\"ok\",\"would\":{\"decision\":\"deny\","
 				 "\"reason\":\"host_not_allowed\"},"));
 	buf_fini(&b);
+}
+
+static void
+test_a_decision_names_its_layer_and_its_policy(void **state)
+{
+	struct ruleset_source source = {
+		.name = "a.yaml",
+		.text =
+		    STR("policy: agent\nallow: [{ name: one, host: api.example.com }]\n"),
+	};
+	struct ruleset_terms terms = { .is_report_ok = true };
+	struct verdict v = { .reason = REASON_HOST_NOT_ALLOWED };
+	struct record r = least();
+	struct report rep;
+	char want[256];
+
+	(void)state;
+	report_init(&rep);
+	struct ruleset *rs = ruleset_build(&source, 1, &terms, &rep);
+	assert_non_null(rs);
+	r.reason = v.reason;
+	r.verdict = &v;
+	r.ruleset = rs;
+	r.generation = 3;
+	snprintf(want, sizeof(want),
+	    "\"reason\":\"host_not_allowed\",\"layer\":\"agent\",\"policy\":\"%s\","
+	    "\"generation\":3,\"session\":null,",
+	    ruleset_digest(rs));
+	struct buf b = printed(&r);
+	assert_non_null(strstr(buf_cstr(&b), want));
+	buf_fini(&b);
+	ruleset_free(rs);
+	report_fini(&rep);
 }
 
 static void
@@ -285,6 +320,7 @@ main(void)
 		cmocka_unit_test(test_every_fact_has_its_key_in_its_place),
 		cmocka_unit_test(
 		    test_what_report_mode_let_through_says_what_would_have_been),
+		cmocka_unit_test(test_a_decision_names_its_layer_and_its_policy),
 		cmocka_unit_test(test_no_secret_is_in_a_record),
 		cmocka_unit_test(test_whatever_was_sent_a_record_is_json_in_plain_text),
 		cmocka_unit_test(test_long_text_is_cut_on_a_characters_boundary),
