@@ -66,7 +66,7 @@ dns_add(struct dns_bytes *b, const void *p, size_t n)
 }
 
 static inline void
-dns_add_number(struct dns_bytes *b, uint32_t v, size_t bytes)
+dns_add_number(struct dns_bytes *b, uint64_t v, size_t bytes)
 {
 	while (bytes-- > 0)
 		b->p[b->n++] = (uint8_t)(v >> (8 * bytes));
