@@ -32,8 +32,8 @@ enum zone_act {
 };
 
 struct zone_row {
-	const char *name;
-	int type; /* 0: both */
+	const char *name; /* ".x" is all names under x */
+	int type;         /* 0: both */
 	enum zone_act act;
 	const char *data;
 	uint32_t ttl;
@@ -134,10 +134,15 @@ dns_add_data(struct dns_bytes *b, const struct zone_row *row, int type)
 static inline const struct zone_row *
 dns_row(const struct dns_server *s, const char *name, int type)
 {
-	for (size_t i = 0; i < s->nrow; i++)
-		if (strcmp(s->row[i].name, name) == 0 &&
-		    (s->row[i].type == 0 || s->row[i].type == type))
-			return &s->row[i];
+	for (size_t i = 0; i < s->nrow; i++) {
+		const struct zone_row *row = &s->row[i];
+		bool is_it = row->name[0] == '.'
+				 ? str_ends(str_of(name), str_of(row->name))
+				 : strcmp(row->name, name) == 0;
+
+		if (is_it && (row->type == 0 || row->type == type))
+			return row;
+	}
 	return NULL;
 }
 
