@@ -232,7 +232,7 @@ form_json(struct scan *s, struct str text)
 			return;
 		struct str rest = str_sub(text, at, text.n);
 		size_t used = 0;
-		if (rest.p[0] == '{' || rest.p[0] == '[')
+		if (memchr("{[", rest.p[0], 2) != NULL)
 			used = walk_document(s, rest, at);
 		if (used == 0)
 			break;

@@ -5,6 +5,8 @@
 
 #include <string.h>
 
+#define QUOTE '"'
+
 void
 redact_stream_init(struct redact_stream *s, const struct redactor *r, enum redact_as as)
 {
@@ -94,11 +96,11 @@ json_step(struct redact_stream *s, char c)
 		return true;
 	}
 	if (s->is_in_string) {
-		s->is_in_string = c != '"' || s->is_escaped;
+		s->is_in_string = c != QUOTE || s->is_escaped;
 		s->is_escaped = c == '\\' && !s->is_escaped;
 		return false;
 	}
-	if (c == '"')
+	if (c == QUOTE)
 		s->is_in_string = true;
 	if (c == '{' || c == '[')
 		s->depth++;
