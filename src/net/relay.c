@@ -393,11 +393,14 @@ pump(struct relay *r, int i)
 			stream_kick(giver(r, i));
 			return;
 		}
-		if ((n = receive(r, i)) == 0)
+		if ((n = receive(r, i)) == 0) {
+			r->is_origin_first |=
+			    i == RELAY_DOWN && r->way[RELAY_UP].state == WAY_OPEN;
 			w->state = WAY_ENDED;
-		else if (n == -EAGAIN)
+		}
+		if (n == -EAGAIN)
 			return;
-		else if (n < 0)
+		if (n < 0)
 			giver_is_gone(r, i);
 		else
 			left -= n;

@@ -42,7 +42,8 @@ struct relay {
 		bool is_block;    /* what `held` is */
 		msec since; /* when the taker last took something, while bytes wait */
 	} way[2];
-	uint8_t how;     /* enum relay_end: the first thing that went wrong */
+	uint8_t how;          /* enum relay_end: the first thing that went wrong */
+	bool is_origin_first; /* the first end that was seen was the origin's */
 	bool is_copied;  /* never splice: a stream is not plain, or the kernel cannot */
 	bool is_settled; /* looked at since it last moved */
 	void (*done)(void *arg,

@@ -1027,7 +1027,7 @@ open_flow(const struct conn *c)
 {
 	if (c->outer != NULL)
 		return c->outer;
-	if (c->tunnel != NULL && c->tunnel->peek == NULL)
+	if (c->tunnel != NULL)
 		return c->x;
 	return c->forward != NULL && c->forward->is_spliced ? c->x : NULL;
 }

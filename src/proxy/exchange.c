@@ -92,20 +92,21 @@ exchange_judge(struct exchange *x)
 
 /* The same three questions under the new rules, for the address in use. */
 static bool
-judge_again(struct exchange *x, struct snapshot *s, struct verdict *v, struct arena *a)
+judge_again(struct exchange *x, struct snapshot *s, struct admitted *in,
+    struct verdict *v, struct arena *a)
 {
-	struct facts f = x->facts;
-	struct admitted in;
 	struct vetted out;
 
-	if (!match_admit(s->rules, &f, a, &in, v, NULL))
+	if (!match_admit(s->rules, &x->facts, a, in, v, NULL) ||
+	    !match_address(
+		s->rules, &x->facts, in, &x->upstream.addr, 1, &s->place, &out, v, NULL))
 		return false;
-	if (!match_address(
-		s->rules, &f, &in, &x->upstream.addr, 1, &s->place, &out, v, NULL))
-		return false;
-	if (f.protocols == PROTOCOL_HTTP) /* its requests are judged one by one */
-		return (in.protocols & PROTOCOL_HTTP) != 0;
-	match_judge(s->rules, &f, a, &x->upstream.addr, &s->place, v, NULL);
+	if (!x->verdict
+		 .allow) /* its first bytes are still to come: they will be judged */
+		return true;
+	if (x->facts.protocols == PROTOCOL_HTTP) /* its requests are judged one by one */
+		return (in->protocols & PROTOCOL_HTTP) != 0;
+	match_judge(s->rules, &x->facts, a, &x->upstream.addr, &s->place, v, NULL);
 	return v->allow;
 }
 
@@ -113,25 +114,28 @@ bool
 exchange_rejudge(struct exchange *x, struct snapshot *s)
 {
 	struct verdict v = { 0 };
-	struct arena a;
-	bool stays;
+	struct admitted in;
 
 	count_add(COUNT_TUNNELS_REJUDGED, 1);
-	arena_init(&a, ARENA_MAX);
-	stays = judge_again(x, s, &v, &a);
-	arena_fini(&a);
-	if (!stays) {
+	if (!judge_again(x, s, &in, &v, &x->arena)) {
 		x->verdict.why =
 		    v.why; /* static or the new ruleset's, which outlives this call */
+		arena_fini(&x->arena);
 		return false;
 	}
 	if (v.allow) {
 		v.allow_methods = STR_NONE;
 		x->verdict = v;
-		snapshot_ref(s);
-		snapshot_unref(x->snapshot); /* old rules can go */
-		x->snapshot = s;
+		arena_fini(&x->arena); /* an idle tunnel keeps the dossier only */
+	} else if (!x->verdict.allow) {
+		x->admitted = in;
+	} else {
+		return true; /* the outer exchange of plain HTTP keeps what it was allowed
+				by */
 	}
+	snapshot_ref(s);
+	snapshot_unref(x->snapshot); /* old rules can go */
+	x->snapshot = s;
 	return true;
 }
 

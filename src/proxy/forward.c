@@ -140,7 +140,12 @@ pump_up(struct forward *f)
 		n = stream_read(f->client, f->e->scratch, room_up(f));
 		if (n == -EAGAIN)
 			return true;
-		if (n <= 0) {
+		if (n == 0) { /* it may still read why */
+			fail(f, REASON_REQUEST_MALFORMED, CLOSE_CLIENT,
+			    "the request body ended early");
+			return false;
+		}
+		if (n < 0) {
 			client_gone(f);
 			return false;
 		}

@@ -28,11 +28,12 @@ enum phase {
 struct peek {
 	enum phase phase;
 	bool is_second;
-	struct buf client; /* read from the client, not yet sent on */
-	struct buf server; /* read from the origin, not yet sent on */
-	size_t parsed;     /* bytes of `client` the reader has taken */
-	size_t judged;     /* bytes of `client` that may go upstream */
-	size_t skip;       /* bytes left of a record before a second hello */
+	struct buf client;          /* read from the client, not yet sent on */
+	struct buf server;          /* read from the origin, not yet sent on */
+	size_t parsed;              /* bytes of `client` the reader has taken */
+	size_t judged;              /* bytes of `client` that may go upstream */
+	size_t skip;                /* bytes left of a record before a second hello */
+	uint8_t header[5], nheader; /* of such a record */
 	struct hello_reader reader;
 	unsigned char message[HELLO_MAX];
 };
@@ -88,7 +89,11 @@ on_relayed(void *arg, enum relay_end how)
 
 	t->x->up = t->relay.up;
 	t->x->down = t->relay.down;
-	end(t, TUNNEL_ENDED, relay_ends[how].reason, relay_ends[how].by);
+	if (how == RELAY_DONE)
+		end(t, TUNNEL_ENDED, REASON_NONE,
+		    t->relay.is_origin_first ? CLOSE_ORIGIN : CLOSE_CLIENT);
+	else
+		end(t, TUNNEL_ENDED, relay_ends[how].reason, relay_ends[how].by);
 }
 
 static void
@@ -319,26 +324,31 @@ walk_records(struct peek *p)
 	for (;;) {
 		size_t have = p->client.n - p->parsed;
 		size_t step = p->skip < have ? p->skip : have;
-		const unsigned char *at;
+		unsigned char at;
 		p->parsed += step;
 		p->skip -= step;
-		if (p->skip > 0 || have - step < 5)
+		if (p->parsed == p->client.n)
 			return false;
-		at = (const unsigned char *)p->client.p + p->parsed;
-		if (at[0] == TLS_HANDSHAKE)
+		at = (unsigned char)p->client.p[p->parsed];
+		if (p->nheader == 0 && at == TLS_HANDSHAKE)
 			return true;
-		p->skip = 5 + (size_t)(at[3] << 8 | at[4]);
+		p->header[p->nheader++] = at;
+		p->parsed++;
+		if (p->nheader < sizeof(p->header))
+			continue;
+		p->skip = (size_t)(p->header[3] << 8 | p->header[4]);
+		p->nheader = 0;
 	}
 }
 
-/* Nothing more can come from the client, a second hello neither. */
+/* Nothing more can come: no second hello from a client, no retry from an origin. */
 static bool
-has_client_ended(const struct tunnel *t)
+has_ended(const struct stream *s)
 {
 	char byte;
 
-	return (t->client->ready & STREAM_HUP) &&
-	       recv(t->client->fd, &byte, 1, MSG_PEEK | MSG_DONTWAIT) == 0;
+	return (s->ready & STREAM_HUP) &&
+	       recv(s->fd, &byte, 1, MSG_PEEK | MSG_DONTWAIT) == 0;
 }
 
 /* Early data need not wait for the server (RFC 8446 2.3); a second hello must. */
@@ -353,7 +363,7 @@ pass_early(struct tunnel *t)
 		p->judged = p->parsed;
 		if ((s = pass_up(t)) != NEXT || is_hello)
 			return s == END ? END : WAIT;
-		if (has_client_ended(t)) {
+		if (has_ended(t->client)) {
 			splice_now(t);
 			return END;
 		}
@@ -371,7 +381,9 @@ peek_server(struct tunnel *t)
 		return END;
 	switch (hello_is_retry(buf_view(&p->server))) {
 	case RETRY_MORE:
-		return read_more(t, t->origin, &p->server, 4096);
+		if (!has_ended(t->origin))
+			return read_more(t, t->origin, &p->server, 4096);
+		/* fallthrough */
 	case RETRY_NO:
 		splice_now(t);
 		return END;

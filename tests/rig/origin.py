@@ -147,7 +147,6 @@ class Upstream:
     def _run(self, conn):
         try:
             self.serve(conn)
-            conn.close()  # an origin that has read the end says so
         except http1.Malformed as fault:  # weir sent what it must never send
             with self.changed:
                 self.faults.append("weir sent upstream: %s" % fault)
