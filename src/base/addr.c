@@ -1,6 +1,7 @@
 #include "base/addr.h"
 
 #include <assert.h>
+#include <endian.h>
 #include <netinet/in.h>
 #include <stdio.h>
 #include <string.h>
@@ -310,16 +311,29 @@ prefix_of(struct prefix *out, const struct addr *a, unsigned len)
 	return true;
 }
 
+/* The bits that differ in the eight bytes from `at`, the first one on top. */
+static uint64_t
+differing(const struct prefix *p, const struct addr *a, size_t at)
+{
+	uint64_t x, y;
+
+	memcpy(&x, p->addr.b + at, sizeof(x));
+	memcpy(&y, a->b + at, sizeof(y));
+	return be64toh(x ^ y);
+}
+
+/* Each address to be dialled is held against some forty of these. */
 bool
 prefix_has(const struct prefix *p, const struct addr *a)
 {
 	/* ::/0 is all of IPv6: nobody who writes it means to open 10.0.0.0/8 */
 	if (p->len < V4_BITS_BEFORE && addr_is_v4(a))
 		return false;
-	for (unsigned i = 0; 8 * i < p->len; i++)
-		if (((p->addr.b[i] ^ a->b[i]) & mask_at(p->len, i)) != 0)
-			return false;
-	return true;
+	if (p->len == 0)
+		return true;
+	if (p->len <= 64)
+		return differing(p, a, 0) >> (64 - p->len) == 0;
+	return differing(p, a, 0) == 0 && differing(p, a, 8) >> (128 - p->len) == 0;
 }
 
 bool
