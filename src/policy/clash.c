@@ -39,6 +39,7 @@ each_wider_range(const struct index *x, const struct rule *r, const struct rule_
 
 		if (x->length[i] > h->pattern.prefix.len ||
 		    !prefix_of(&p, &h->pattern.prefix.addr, x->length[i]) ||
+		    !prefix_has(&p, &h->pattern.prefix.addr) ||
 		    (list = index_range(x, &p)) == NULL)
 			continue;
 		if (each_of(list, r, h, fn, arg))

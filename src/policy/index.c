@@ -169,9 +169,8 @@ walk_host(struct walk *w, const struct index *x, const struct host *h)
 		walk_addr(w, x, &h->addr);
 		return;
 	}
-	*w = (struct walk){ .x = x, .name = host_str(h), .stage = STAGE_NAME };
+	*w = (struct walk){ .x = x, .host = h, .name = host_str(h), .stage = STAGE_NAME };
 	w->labels = count_labels(w->name);
-	w->is_special = host_is_special(h);
 }
 
 static const struct base *
@@ -204,11 +203,20 @@ next_range(struct walk *w)
 		struct prefix p;
 		const struct entries *e;
 
-		(void)prefix_of(&p, &w->addr, w->x->length[w->length++]);
-		if ((e = index_range(w->x, &p)) != NULL)
+		/* ::/0 is all of IPv6 and no IPv4: prefix_has() knows */
+		if (prefix_of(&p, &w->addr, w->x->length[w->length++]) &&
+		    prefix_has(&p, &w->addr) && (e = index_range(w->x, &p)) != NULL)
 			return e->first;
 	}
 	return NULL;
+}
+
+/* `*` is no special name: those need to be meant. */
+static const struct entry *
+any_of(const struct walk *w)
+{
+	return w->x->any.first == NULL || host_is_special(w->host) ? NULL
+								   : w->x->any.first;
 }
 
 /* The first entry of the next stage that has one. */
@@ -235,8 +243,8 @@ next_stage(struct walk *w)
 			e = w->base->below.first;
 			w->stage = STAGE_DEEP;
 			break;
-		case STAGE_ANY: /* `*` is no special name: those need to be meant */
-			e = w->is_special ? NULL : w->x->any.first;
+		case STAGE_ANY:
+			e = any_of(w);
 			w->stage = STAGE_END;
 			break;
 		case STAGE_RANGE:

@@ -59,7 +59,7 @@ struct walk {
 	size_t length; /* the next of x->length */
 	const struct base *base;
 	uint8_t stage;
-	bool is_special;
+	const struct host *host; /* NULL for an address */
 };
 
 void walk_host(struct walk *w, const struct index *x, const struct host *h);

@@ -116,32 +116,6 @@ pattern_error_hint(enum pattern_error e)
 	return NULL;
 }
 
-char *
-pattern_text(struct arena *a, const struct pattern *p)
-{
-	static const char *const stars[] = {
-		[PATTERN_NAME] = "",
-		[PATTERN_BELOW] = "*.",
-		[PATTERN_DEEP] = "**.",
-		[PATTERN_ANY] = "*",
-		[PATTERN_RANGE] = "",
-	};
-	size_t n = PREFIX_TEXT + 4 + p->base.n;
-	char *out = arena_alloc(a, n);
-	char range[PREFIX_TEXT] = "";
-
-	if (out == NULL)
-		return NULL;
-	if (p->is_one_address)
-		addr_text(range, &p->prefix.addr);
-	else if (p->kind == PATTERN_RANGE)
-		prefix_text(range, &p->prefix);
-	memcpy(out, stars[p->kind], strlen(stars[p->kind]) + 1);
-	strcat(out, range);
-	strncat(out, p->base.p == NULL ? "" : p->base.p, p->base.n);
-	return out;
-}
-
 bool
 pattern_is_wildcard(const struct pattern *p)
 {

@@ -45,7 +45,6 @@ enum pattern_error pattern_parse(struct pattern *out, struct str text, struct ar
     enum host_error *host_error) MUST_CHECK;
 const char *pattern_error_hint(
     enum pattern_error e); /* what would be right; static, or NULL */
-char *pattern_text(struct arena *a, const struct pattern *p); /* as it is written */
 
 bool pattern_is_wildcard(const struct pattern *p);
 /*
@@ -66,7 +65,8 @@ bool ports_have(const struct ports *list, size_t n, uint16_t port);
 
 /* Begins with '/' and is canonical (stars are ordinary characters there). */
 bool path_pattern_is_valid(struct str pattern);
-/* `*` is any run inside a segment, `**` any run; as a segment in the middle also none at all. */
+/* `*` is any run inside a segment, `**` any run; as a segment in the middle also none at
+ * all. */
 bool path_pattern_fits(struct str pattern, struct str path);
 
 #endif
