@@ -17,19 +17,27 @@ on_found(void *arg, const struct found *found)
 	loop_stop(w->loop);
 }
 
-bool
-lookup_wait(struct found *out, const struct host *name, const struct settings *s,
-    const struct static_host *host, size_t nhost, const char **why)
+static struct resolver *
+new_resolver(struct loop *loop, const struct settings *s, const struct static_host *host,
+    size_t nhost, const char **why)
 {
-	struct resolver_options options = {
+	const struct resolver_options options = {
 		.server = (const char *const *)s->dns_servers.p,
 		.nserver = s->dns_servers.n,
 		.host = host,
 		.nhost = nhost,
 		.timeout_ms = s->dns_timeout,
 	};
+
+	return resolver_new(loop, &options, why);
+}
+
+bool
+lookup_wait(struct found *out, const struct host *name, const struct settings *s,
+    const struct static_host *host, size_t nhost, const char **why)
+{
 	struct waiting w = { loop_new(), out };
-	struct resolver *r = resolver_new(w.loop, &options, why);
+	struct resolver *r = new_resolver(w.loop, s, host, nhost, why);
 
 	if (r != NULL) {
 		(void)resolver_start(r, name, on_found, &w);
@@ -38,4 +46,17 @@ lookup_wait(struct found *out, const struct host *name, const struct settings *s
 	}
 	loop_free(w.loop);
 	return r != NULL;
+}
+
+size_t
+lookup_servers(const struct settings *s, struct endpoint *out, size_t max)
+{
+	struct loop *loop = loop_new();
+	const char *why;
+	struct resolver *r = new_resolver(loop, s, NULL, 0, &why);
+	size_t n = r == NULL ? 0 : resolver_servers(r, out, max);
+
+	resolver_free(r);
+	loop_free(loop);
+	return n;
 }

@@ -3,79 +3,75 @@
  */
 #include "cmd/scene.h"
 
-#include "policy/ask.h"
+#include "cmd/lookup.h"
 #include "policy/quickstart.h"
 
-static struct ruleset_terms
-terms_of(const struct settings *s)
+#define SERVERS_MAX 16
+
+bool
+scene_load(struct scene *s, const char *path, struct report *rep)
 {
-	return (struct ruleset_terms){
-		.is_production = s->production,
-		.is_report_ok = !s->production || s->allow_report,
-	};
+	const struct ruleset_source builtin = { "quickstart",
+		{ quickstart_yaml, quickstart_yaml_n }, false };
+	struct endpoint server[SERVERS_MAX];
+	struct snapshot_inputs in = { .server = server };
+	struct settings *set =
+	    path == NULL ? settings_laptop(rep) : settings_load_file(path, rep);
+
+	*s = (struct scene){ 0 };
+	if (set == NULL)
+		return false;
+	in.nserver = lookup_servers(set, server, SERVERS_MAX);
+	if (path == NULL) {
+		in.builtin = &builtin;
+		in.nbuiltin = 1;
+	}
+	if ((s->live = snapshot_new(set, &in, rep)) == NULL)
+		return false;
+	s->settings = s->live->settings;
+	s->rules = s->live->rules;
+	s->host = s->live->host;
+	s->nhost = s->live->nhost;
+	s->place = s->live->place;
+	return true;
 }
 
-static struct place
-place_of(const struct settings *s)
+bool
+scene_build(struct scene *s, struct settings *set, const struct ruleset_source *source,
+    size_t n, struct report *rep)
 {
-	return (struct place){
-		.closed = s->addresses_closed.p,
-		.nclosed = s->addresses_closed.n,
-		.nat64 = s->dns_nat64.p,
-		.nnat64 = s->dns_nat64.n,
-		.is_loopback_own_ok = !s->production,
+	struct ruleset_terms terms = {
+		.is_production = set->production,
+		.is_report_ok = !set->production || set->allow_report,
 	};
-}
-
-static bool
-finish(struct scene *s, struct ruleset *rules, struct report *rep)
-{
 	size_t errors = rep->errors;
 
-	s->rules = rules;
-	s->place = place_of(s->settings);
-	s->host = static_hosts_build(s->settings, rep, &s->nhost);
-	if (rules != NULL && rep->errors == errors)
+	*s = (struct scene){ .settings = set };
+	s->place = (struct place){
+		.closed = set->addresses_closed.p,
+		.nclosed = set->addresses_closed.n,
+		.nat64 = set->dns_nat64.p,
+		.nnat64 = set->dns_nat64.n,
+		.is_loopback_own_ok = !set->production,
+	};
+	s->rules = ruleset_build(source, n, &terms, rep);
+	s->host = static_hosts_build(set, rep, &s->nhost);
+	if (s->rules != NULL && rep->errors == errors)
 		return true;
 	scene_fini(s);
 	return false;
 }
 
-bool
-scene_load(struct scene *s, const char *path, struct report *rep)
-{
-	const struct ruleset_source quickstart = { "quickstart",
-		{ quickstart_yaml, quickstart_yaml_n }, false };
-	struct ruleset_terms terms;
-
-	*s = (struct scene){ 0 };
-	s->settings = path == NULL ? settings_laptop(rep) : settings_load_file(path, rep);
-	if (s->settings == NULL)
-		return false;
-	terms = terms_of(s->settings);
-	return finish(s,
-	    path == NULL ? ruleset_build(&quickstart, 1, &terms, rep)
-			 : ruleset_load((const char *const *)s->settings->policies.p,
-			       s->settings->policies.n, &terms, rep),
-	    rep);
-}
-
-bool
-scene_build(struct scene *s, struct settings *settings,
-    const struct ruleset_source *source, size_t n, struct report *rep)
-{
-	struct ruleset_terms terms = terms_of(settings);
-
-	*s = (struct scene){ .settings = settings };
-	return finish(s, ruleset_build(source, n, &terms, rep), rep);
-}
-
 void
 scene_fini(struct scene *s)
 {
-	static_hosts_free(s->host, s->nhost);
-	ruleset_free(s->rules);
-	settings_free(s->settings);
+	if (s->live != NULL) {
+		snapshot_unref(s->live);
+	} else {
+		static_hosts_free(s->host, s->nhost);
+		ruleset_free(s->rules);
+		settings_free(s->settings);
+	}
 	*s = (struct scene){ 0 };
 }
 

@@ -1,8 +1,10 @@
 /*
  * scene.h - rules, place and names that requests are explained against
  *
- * From a configuration (or a laptop's, without one), or from the policies and
- * settings of one batch line, where nothing of this machine enters.
+ * From a configuration (or a laptop's, without one), as `weir run` would have it
+ * here and now: this machine's addresses and listeners are closed to it too.  Or
+ * from the policies and settings of one batch line, where nothing of this machine
+ * enters.
  */
 #ifndef WEIR_CMD_SCENE_H
 #define WEIR_CMD_SCENE_H
@@ -10,8 +12,10 @@
 #include "policy/compile.h"
 #include "policy/explain.h"
 #include "policy/hosts.h"
+#include "proxy/snapshot.h"
 
 struct scene {
+	struct snapshot *live; /* of a configuration; it owns the rest then */
 	struct settings *settings;
 	struct ruleset *rules;
 	struct static_host *host; /* dns.hosts: known without a question */
