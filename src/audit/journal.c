@@ -40,6 +40,7 @@
 
 struct journal {
 	struct logfile file;
+	char *path;   /* owned; the file's borrows it */
 	bool is_null; /* no path: lines vanish */
 	bool drops;
 	size_t places;
@@ -322,8 +323,8 @@ wait_for_work(struct journal *j)
 	while (!j->wants_reopen && !j->wants_stop && (at == 0 || now_ms() < at)) {
 		if (at == 0 && !j->is_sleeping)
 			break;
-		if (j->is_gathering ? j->queue.n >= GATHERED
-				    : j->is_sleeping && j->queue.n > 0)
+		if (j->batch.n == 0 &&
+		    (j->is_gathering ? j->queue.n >= GATHERED : j->queue.n > 0))
 			break;
 		if (at == 0)
 			pthread_cond_wait(&j->wake, &j->lock);
@@ -435,6 +436,7 @@ journal_new(const struct journal_options *o)
 	j->places = o->places;
 	j->drops = o->drops;
 	j->is_null = o->path == NULL;
+	j->path = j->is_null ? NULL : mem_strdup(o->path);
 	j->file.fd = -1;
 	atomic_init(&j->is_healthy, true);
 	pthread_mutex_init(&j->lock, NULL);
@@ -460,6 +462,7 @@ journal_free(struct journal *j)
 	buf_fini(&j->batch);
 	pthread_cond_destroy(&j->wake);
 	pthread_mutex_destroy(&j->lock);
+	free(j->path);
 	free(j);
 }
 
@@ -471,7 +474,7 @@ journal_open(const struct journal_options *o)
 
 	if (j->is_null)
 		return j;
-	if ((error = logfile_open(&j->file, o->path, o->uid, o->gid)) == 0 &&
+	if ((error = logfile_open(&j->file, j->path, o->uid, o->gid)) == 0 &&
 	    (error = read_tail(j)) == 0)
 		return j;
 	logfile_complain(o->path, error);
