@@ -1,0 +1,114 @@
+"""weir explain: one request, or JSON lines with policies of their own."""
+import json
+import os
+import subprocess
+
+import pytest
+
+WEIR = os.environ.get("WEIR", "weir")
+
+
+def explain(*arguments, stdin=None, **more):
+    return subprocess.run([WEIR, "explain", *arguments], input=stdin, capture_output=True,
+                          text=True, check=False, **more)
+
+
+def batch(*lines, **more):
+    text = "".join((line if isinstance(line, str) else json.dumps(line)) + "\n" for line in lines)
+    told = explain("--batch", stdin=text, **more)
+    return told.returncode, [json.loads(line) for line in told.stdout.splitlines()]
+
+
+@pytest.fixture
+def config(tmp_path):
+    (tmp_path / "agent.yaml").write_text(
+        "allow:\n- { name: read, host: a.test, protocol: http, methods: [GET] }\n"
+        "- { name: inside, host: [in.test, out.test], private: [10.0.0.0/8] }\n")
+    path = tmp_path / "weir.yaml"
+    path.write_text("production: false\nlisten: { proxy: ['127.0.0.1:3128'] }\npolicies: [agent.yaml]\n"
+                    "dns: { servers: ['127.0.0.1:1'], timeout: 300ms, hosts: { in.test: [10.1.2.3] } }\n")
+    return str(path)
+
+
+def test_exit_code_is_the_answer(config):
+    assert explain("-c", config, "GET", "http://a.test/").returncode == 0
+    assert explain("-c", config, "POST", "http://a.test/").returncode == 1
+    assert explain("-c", config).returncode == 64
+    assert explain("-c", config, "--answer", "10.0.0.999", "a.test:80").returncode == 64
+    assert explain("-c", config + "x", "a.test:80").returncode == 66
+
+
+def test_a_wrong_policy_is_told_with_its_place(config, tmp_path):
+    (tmp_path / "agent.yaml").write_text("allow:\n- { host: 'a*.test' }\n")
+    told = explain("-c", config, "a.test:80")
+    assert told.returncode == 78
+    assert "agent.yaml:2:11: error:" in told.stderr and "[bad_star]" in told.stderr
+
+
+def test_a_refusal_comes_with_the_smallest_rule(config):
+    told = explain("-c", config, "--json", "POST", "http://a.test/x")
+    verdict = json.loads(told.stdout)
+    assert (verdict["decision"], verdict["reason"], verdict["status"]) == ("deny", "method_not_allowed", 405)
+    assert verdict["fix"]["rule"] == {"host": "a.test", "protocol": "http", "methods": ["POST"], "paths": ["/x"]}
+    assert verdict["fix"]["also_admits"]
+    assert "methods: [\"POST\"]" in explain("-c", config, "POST", "http://a.test/x").stdout
+
+
+def test_names_of_the_configuration_need_no_question(config):
+    verdict = json.loads(explain("-c", config, "--json", "in.test:443").stdout)
+    assert verdict["dial"] == ["10.1.2.3:443"] and verdict["warnings"] == []
+
+
+def test_nothing_is_looked_up_unless_asked_for(config):
+    verdict = json.loads(explain("-c", config, "--json", "out.test:443").stdout)
+    assert verdict["decision"] == "allow" and verdict["dial"] == []
+    assert "not evaluated" in verdict["warnings"][0]
+
+
+def test_resolve_asks_only_for_names_that_policy_admits(config):
+    asked = json.loads(explain("-c", config, "--resolve", "--json", "out.test:443").stdout)
+    assert asked["reason"] in ("dns_failed", "dns_timeout")
+    refused = json.loads(explain("-c", config, "--resolve", "--json", "other.test:443").stdout)
+    assert refused["reason"] == "host_not_allowed"
+
+
+def test_own_listener_is_closed_to_explain_as_it_is_live(config):
+    told = explain("-c", config, "--json", "--answer", "127.0.0.1", "GET", "http://a.test/")
+    assert json.loads(told.stdout)["reason"] == "address_denied"
+
+
+def test_a_line_brings_its_own_policy_and_no_machine():
+    policy = {"allow": [{"name": "n", "host": "*.a.test", "private": ["127.0.0.0/8"], "broad": True}]}
+    code, told = batch(
+        {"id": 1, "via": "connect", "method": "CONNECT", "target": "x.a.test:443", "answers": ["127.0.0.1"],
+         "policy": policy, "settings": {"production": False}},
+        {"id": "two", "via": "connect", "target_b64": "eABhLnRlc3Q6NDQz", "policy": policy,
+         "settings": {"production": False}},
+        {"id": [3], "via": "socks5", "host_b64": "eC5hLnRlc3Q=", "port": 443, "policy": [policy, {}],
+         "settings": {"production": False}},
+        {"id": None, "via": "http", "method": "GET", "target": "http://x.a.test/", "policy": policy,
+         "answers": {"error": "timeout"}, "settings": {"production": False}},
+        {"id": 5, "via": "connect", "target": "x.a.test:443", "answers": {"error": "timeout"}, "policy": policy,
+         "settings": {"production": False}},
+        env={})
+    assert code == 0
+    assert [line["id"] for line in told] == [1, "two", [3], None, 5]
+    assert [line["reason"] for line in told] == [
+        "ok", "host_invalid", "host_not_allowed", "port_not_allowed", "dns_timeout"]
+    assert told[0]["rule"] == "batch:allow[0] n" and told[0]["dial"] == ["127.0.0.1:443"]
+    assert [line["status"] for line in told] == [200, 400, 403, 403, 504]
+
+
+def test_what_cannot_be_asked_is_an_error_and_exit_78():
+    code, told = batch(
+        {"id": 1, "via": "connect", "target": "a.test:443", "policy": {"alow": []}, "settings": {"limits": {}}},
+        {"id": 2, "via": "dns", "policy": {}},
+        {"id": 3, "via": "connect", "target": "a.test:443", "policy": {"network": {"mode": "deny-all"}},
+         "settings": {"production": False}},
+        "not json",
+        "[]")
+    assert code == 78
+    assert [entry["code"] for entry in told[0]["error"]][:1] == ["unknown_key"]
+    assert {"id": 2}.items() <= told[1].items() and told[1]["error"][0]["code"] == "bad_via"
+    assert told[2]["reason"] == "host_not_allowed"
+    assert [(line["id"], line["reason"]) for line in told[3:]] == [(None, "request_malformed")] * 2
