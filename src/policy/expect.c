@@ -46,6 +46,7 @@ expect_run(
 		ask.answer = x->answer;
 		ask.nanswer = x->nanswer;
 		ask.has_answers = x->has_answers;
+		ask.dns_error = x->dns_error;
 		explain(&e, &alone, &nowhere, &ask, &a);
 		check(x, &e.verdict, t, rep);
 		arena_reset(&a);

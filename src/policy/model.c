@@ -309,11 +309,33 @@ read_expected_reason(struct building *b, const struct node *n, struct expectatio
 }
 
 static void
-read_answers(struct building *b, const struct node *n, struct expectation *e)
+read_fault(struct building *b, const struct node *n, struct expectation *e)
 {
-	size_t count = rule_list(&b->in, n);
 	struct str s;
 
+	if (!node_str(b->t, n, b->in.rep, &s))
+		return;
+	if (str_eq(s, STR("timeout")))
+		e->dns_error = REASON_DNS_TIMEOUT;
+	else if (str_eq(s, STR("nxdomain")) || str_eq(s, STR("servfail")))
+		e->dns_error = REASON_DNS_FAILED;
+	else
+		node_error(b->t, n, b->in.rep, "bad_value",
+		    "write a list of addresses, or nxdomain, servfail or timeout",
+		    "\"%.*s\" is no answer of DNS", STR_ARG(s));
+}
+
+static void
+read_answers(struct building *b, const struct node *n, struct expectation *e)
+{
+	size_t count;
+	struct str s;
+
+	if (n->type == NODE_SCALAR && !node_is_null(n)) {
+		read_fault(b, n, e);
+		return;
+	}
+	count = rule_list(&b->in, n);
 	e->has_answers = true;
 	e->answer = room(b, count, sizeof(*e->answer));
 	for (const struct node *at = count == 0 ? NULL : n->child; at != NULL;

@@ -17,7 +17,8 @@ struct expectation {
 	enum reason reason; /* of a denial; REASON_NONE: any */
 	struct addr *answer;
 	size_t nanswer;
-	bool has_answers; /* else addresses are not evaluated */
+	bool has_answers; /* neither this nor a dns_error: addresses are not evaluated */
+	enum reason dns_error;
 	const struct node *node;
 };
 

@@ -367,7 +367,11 @@ test_a_policy_that_fails_its_own_tests_is_not_loaded(void **state)
 		    "  - allow: CONNECT b.test:443\n    answers: [10.1.2.3]\n"
 		    "  - deny: b.test:443\n    answers: [192.168.1.1]\n    reason: "
 		    "address_denied\n"
-		    "  - deny: b.test:80\n    reason: port_not_allowed\n",
+		    "  - deny: b.test:80\n    reason: port_not_allowed\n"
+		    "  - deny: b.test:443\n    answers: timeout\n    reason: "
+		    "dns_timeout\n"
+		    "  - deny: b.test:443\n    answers: nxdomain\n    reason: "
+		    "dns_failed\n",
 		    "" },
 		{ "they do not",
 		    "allow: [{ host: a.test }]\n"
