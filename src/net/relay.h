@@ -11,7 +11,8 @@
 
 #include "net/stream.h"
 
-/* A worker's pool of pipes and its scratch buffer (64 KiB). */
+/* A worker's pool of pipes and its scratch buffer (64 KiB).  SIGPIPE is ignored from the
+ * first on. */
 struct pipes;
 struct pipes *pipes_new(size_t max_pipes);
 void pipes_free(struct pipes *p);
@@ -38,9 +39,10 @@ struct relay {
 		void *held; /* pipe or block with bytes not yet taken; NULL when none */
 		uint32_t pending; /* bytes in it */
 		uint8_t state;    /* open, end seen, over */
-		bool is_bulk;     /* reads come large: splice */
-		bool is_block;    /* what `held` is */
-		msec since; /* when the taker last took something, while bytes wait */
+		uint8_t bulk;  /* > 0: reads come large: splice; each small one takes one
+				  off */
+		bool is_block; /* what `held` is */
+		msec since;    /* when the taker last took something, while bytes wait */
 	} way[2];
 	uint8_t how;          /* enum relay_end: the first thing that went wrong */
 	bool is_origin_first; /* the first end that was seen was the origin's */

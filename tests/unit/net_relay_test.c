@@ -438,6 +438,30 @@ test_a_reset_is_told_as_whose_it_was(void **state)
 	}
 }
 
+static void
+test_a_taker_that_is_lost_in_mid_pour_is_told(void **state)
+{
+	(void)state;
+	for (int i = 0; i < 2; i++) {
+		struct fixture f;
+		struct mover in;
+		pthread_t thread;
+
+		begin(&f, TCP, PIPES);
+		in = (struct mover){ .fd = f.outer[i], .bytes = UINT64_MAX, .seed = 9 };
+		pthread_create(&thread, NULL, write_all, &in);
+		while (f.relay.way[i].pending == 0) /* a pipe is full, and waits */
+			turn(f.loop);
+		reset_outer(&f, !i);
+		wait_for_stop(f.loop);
+		assert_int_equal(f.how, i == 0 ? RELAY_ORIGIN_GONE : RELAY_CLIENT_GONE);
+		stream_reset(&f.client);
+		stream_reset(&f.origin);
+		pthread_join(thread, NULL);
+		end(&f);
+	}
+}
+
 /* One epoll turn tells of the bytes and the reset, and libevent hides the latter. */
 static void
 test_a_reset_in_the_same_turn_as_the_last_bytes_is_noticed(void **state)
@@ -578,6 +602,7 @@ main(void)
 		cmocka_unit_test(test_a_message_costs_one_read_and_one_write),
 		cmocka_unit_test(test_an_idle_relay_holds_nothing),
 		cmocka_unit_test(test_a_reset_is_told_as_whose_it_was),
+		cmocka_unit_test(test_a_taker_that_is_lost_in_mid_pour_is_told),
 		cmocka_unit_test(
 		    test_a_reset_in_the_same_turn_as_the_last_bytes_is_noticed),
 		cmocka_unit_test(
