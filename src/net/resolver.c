@@ -15,13 +15,12 @@
 #include "base/count.h"
 #include "base/err.h"
 #include "base/map.h"
+#include "net/cache.h"
 #include "net/channel.h"
 
 #define CACHE_MAX 4096
 #define QUERIES_MAX 1024 /* under way; beyond it ERR_FULL */
-#define TTL_MAX_MS 30000
-#define PARTIAL_MAX_MS 5000 /* one family failed: it is asked again soon */
-#define GRACE_V6_MS 50      /* RFC 8305 3: what IPv6 may still take once IPv4 is there */
+#define GRACE_V6_MS 50   /* RFC 8305 3: what IPv6 may still take once IPv4 is there */
 #define GRACE_MS 250
 #define DNS_PORT 53
 
@@ -35,12 +34,11 @@ struct lookup {
 	void *arg;
 };
 
-struct family {
+struct half {
 	struct query *query;
 	bool is_asked; /* c-ares still holds it */
 	bool is_known;
-	int err;
-	struct dns_answer answer; /* when err is 0 */
+	struct family family;
 };
 
 struct query {
@@ -54,18 +52,7 @@ struct query {
 	bool is_joinable; /* it is in `asking` */
 	bool is_concluded, is_delivered;
 	struct found found;
-	struct family family[FAMILIES];
-};
-
-struct entry {
-	struct list link; /* oldest first */
-	struct host name;
-	msec until;
-	int err;
-	struct host canonical;
-	unsigned chain;
-	size_t count;
-	struct addr addr[];
+	struct half half[FAMILIES];
 };
 
 struct fixed {
@@ -79,163 +66,19 @@ struct resolver {
 	struct list retired; /* channels of configurations before */
 	msec timeout_ms;
 	struct map hosts; /* name -> struct fixed */
-	struct map cache; /* name -> struct entry */
-	struct list entries;
+	struct cache cache;
 	struct map asking; /* name -> struct query others may join */
 	struct list queries;
 	size_t nasked; /* queries c-ares still holds */
 	bool is_dying;
 };
 
-/* How long a failure is remembered. */
-static const struct {
-	int err;
-	msec ms;
-} memory[] = {
-	{ ERR_NXDOMAIN, 5000 },
-	{ ERR_NODATA, 5000 },
-	{ ERR_SERVFAIL, 2000 },
-	{ ERR_DNS_TIMEOUT, 1000 },
-};
-
-/* ---- the cache */
-
-static void
-entry_drop(struct resolver *r, struct entry *e)
-{
-	map_del(&r->cache, host_str(&e->name));
-	list_remove(&e->link);
-	free(e);
-}
-
-static void
-cache_clear(struct resolver *r)
-{
-	while (!list_is_empty(&r->entries))
-		entry_drop(r, list_entry(r->entries.next, struct entry, link));
-}
-
-static bool
-cache_get(struct resolver *r, const struct host *name, struct found *out)
-{
-	struct entry *e = map_get(&r->cache, host_str(name));
-
-	if (e == NULL)
-		return false;
-	if (e->until <= loop_now(r->loop)) {
-		entry_drop(r, e);
-		return false;
-	}
-	*out = (struct found){ .err = e->err,
-		.count = e->count,
-		.canonical = e->canonical,
-		.chain = e->chain };
-	memcpy(out->addr, e->addr, e->count * sizeof(*e->addr));
-	count_add(COUNT_DNS_CACHE_HITS, 1);
-	return true;
-}
-
-static void
-cache_put(
-    struct resolver *r, const struct host *name, const struct found *found, msec keep_ms)
-{
-	struct entry *e = map_get(&r->cache, host_str(name));
-
-	if (e != NULL)
-		entry_drop(r, e);
-	if (keep_ms <= 0)
-		return;
-	if (r->cache.n >= CACHE_MAX)
-		entry_drop(r, list_entry(r->entries.next, struct entry, link));
-	e = mem_alloc(sizeof(*e) + found->count * sizeof(*e->addr));
-	*e = (struct entry){ .name = *name,
-		.until = loop_now(r->loop) + keep_ms,
-		.err = found->err,
-		.canonical = found->canonical,
-		.chain = found->chain,
-		.count = found->count };
-	memcpy(e->addr, found->addr, found->count * sizeof(*e->addr));
-	list_append(&r->entries, &e->link);
-	map_put(&r->cache, host_str(name), e);
-}
-
-static msec
-keep_ms(const struct query *q)
-{
-	msec least = TTL_MAX_MS;
-
-	for (size_t i = 0; i < sizeof(memory) / sizeof(memory[0]); i++)
-		if (memory[i].err == q->found.err)
-			return memory[i].ms;
-	for (int i = 0; i < FAMILIES; i++) {
-		const struct family *f = &q->family[i];
-		msec limit = TTL_MAX_MS;
-
-		if (f->err == 0)
-			limit = (msec)f->answer.ttl * 1000;
-		else if (f->err == ERR_SERVFAIL || f->err == ERR_DNS_TIMEOUT)
-			limit = PARTIAL_MAX_MS;
-		if (limit < least)
-			least = limit;
-	}
-	return least;
-}
-
-/* ---- two families, one answer */
-
-/*
- * Neither has addresses.  NXDOMAIN is about the name, so one family's word
- * outweighs the other's fault, but not that the other says the name is there.
- */
-static int
-common_failure(int a, int b)
-{
-	static const int order[] = { ERR_NXDOMAIN, ERR_SERVFAIL, ERR_DNS_TIMEOUT,
-		ERR_NODATA };
-
-	if (a == ERR_NODATA && b == ERR_NXDOMAIN)
-		return ERR_NODATA;
-	if (b == ERR_NODATA && a == ERR_NXDOMAIN)
-		return ERR_NODATA;
-	for (size_t i = 0; i < sizeof(order) / sizeof(order[0]); i++)
-		if (a == order[i] || b == order[i])
-			return order[i];
-	return ERR_SERVFAIL;
-}
-
-static void
-interleave(struct found *out, const struct dns_answer *v6, const struct dns_answer *v4)
-{
-	for (size_t i = 0; i < DNS_ADDRS_MAX; i++) {
-		if (i < v6->count && out->count < DNS_ADDRS_MAX)
-			out->addr[out->count++] = v6->addr[i];
-		if (i < v4->count && out->count < DNS_ADDRS_MAX)
-			out->addr[out->count++] = v4->addr[i];
-	}
-}
-
-static void
-merge(struct query *q)
-{
-	const struct family *v6 = &q->family[V6], *v4 = &q->family[V4];
-	const struct dns_answer *named = v4->err == 0 ? &v4->answer : &v6->answer;
-
-	q->found = (struct found){ .canonical = q->name };
-	if (v6->err != 0 && v4->err != 0) {
-		q->found.err = common_failure(v6->err, v4->err);
-		return;
-	}
-	interleave(&q->found, &v6->answer, &v4->answer);
-	q->found.canonical = named->canonical;
-	q->found.chain = named->chain;
-}
-
 /* ---- queries */
 
 static void
 query_release(struct query *q)
 {
-	if (!q->is_delivered || q->family[V6].is_asked || q->family[V4].is_asked)
+	if (!q->is_delivered || q->half[V6].is_asked || q->half[V4].is_asked)
 		return;
 	list_remove(&q->link);
 	free(q);
@@ -276,16 +119,19 @@ unlist(struct query *q)
 static void
 conclude(struct query *q)
 {
+	msec keep_ms;
+
 	q->is_concluded = true;
 	timer_clear(&q->patience);
 	for (int i = 0; i < FAMILIES; i++)
-		if (!q->family[i].is_known)
-			q->family[i].err = ERR_DNS_TIMEOUT;
-	merge(q);
+		if (!q->half[i].is_known)
+			q->half[i].family.err = ERR_DNS_TIMEOUT;
+	keep_ms =
+	    found_join(&q->found, &q->name, &q->half[V6].family, &q->half[V4].family);
 	if (q->found.err != 0)
 		count_add(COUNT_DNS_FAILURES, 1);
 	if (q->is_joinable) /* else the configuration has changed since it was asked */
-		cache_put(q->resolver, &q->name, &q->found, keep_ms(q));
+		cache_put(&q->resolver->cache, &q->name, &q->found, keep_ms);
 	unlist(q);
 	event_active(&q->deliver, EV_TIMEOUT, 0);
 }
@@ -300,12 +146,12 @@ on_patience(void *arg)
 static msec
 grace_ms(const struct query *q)
 {
-	const struct family *v6 = &q->family[V6], *v4 = &q->family[V4];
-	const struct family *known = v4->is_known ? v4 : v6;
+	const struct half *v6 = &q->half[V6], *v4 = &q->half[V4];
+	const struct half *known = v4->is_known ? v4 : v6;
 
-	if (known->err == 0)
+	if (known->family.err == 0)
 		return known == v4 ? GRACE_V6_MS : GRACE_MS;
-	if (known->err == ERR_NXDOMAIN)
+	if (known->family.err == ERR_NXDOMAIN)
 		return GRACE_MS;
 	return INT32_MAX;
 }
@@ -316,7 +162,7 @@ consider(struct query *q)
 	struct resolver *r = q->resolver;
 	msec left = q->deadline - loop_now(r->loop), grace;
 
-	if (q->family[V6].is_known && q->family[V4].is_known) {
+	if (q->half[V6].is_known && q->half[V4].is_known) {
 		conclude(q);
 		return;
 	}
@@ -326,10 +172,12 @@ consider(struct query *q)
 }
 
 static int
-read_answer(struct family *f, struct str message)
+read_answer(struct half *h, struct str message)
 {
-	switch (dns_read_answer(
-	    &f->answer, message, &f->query->name, type_of[f - f->query->family])) {
+	struct query *q = h->query;
+	enum dns_type type = type_of[h - q->half];
+
+	switch (dns_read_answer(&h->family.answer, message, &q->name, type)) {
 	case DNS_OK:
 		return 0;
 	case DNS_NODATA:
@@ -346,20 +194,18 @@ read_answer(struct family *f, struct str message)
 static void
 on_answered(void *arg, int err, struct str message)
 {
-	struct family *f = arg;
-	struct query *q = f->query;
+	struct half *h = arg;
+	struct query *q = h->query;
 
-	f->is_asked = false;
-	if (!q->family[V6].is_asked && !q->family[V4].is_asked)
+	h->is_asked = false;
+	if (!q->half[V6].is_asked && !q->half[V4].is_asked)
 		q->resolver->nasked--;
 	if (q->is_concluded) { /* too late */
 		query_release(q);
 		return;
 	}
-	f->is_known = true;
-	f->err = err != 0 ? err : read_answer(f, message);
-	if (f->err != 0)
-		f->answer.count = 0;
+	h->is_known = true;
+	h->family.err = err != 0 ? err : read_answer(h, message);
 	consider(q);
 }
 
@@ -401,12 +247,12 @@ query_ask(struct resolver *r, const struct host *name)
 	count_add(COUNT_DNS_QUERIES, 1);
 	r->nasked++;
 	for (int i = 0; i < FAMILIES; i++) {
-		q->family[i].query = q;
-		q->family[i].is_asked = true;
+		q->half[i].query = q;
+		q->half[i].is_asked = true;
 	}
 	for (int i = 0; i < FAMILIES; i++)
-		channel_ask(r->channel, q->name.name, (int)type_of[i], on_answered,
-		    &q->family[i]);
+		channel_ask(
+		    r->channel, q->name.name, (int)type_of[i], on_answered, &q->half[i]);
 	return q;
 }
 
@@ -435,7 +281,12 @@ resolver_cached(struct resolver *r, const struct host *name, struct found *out)
 		};
 		return true;
 	}
-	return fixed_get(r, name, out) || cache_get(r, name, out);
+	if (fixed_get(r, name, out))
+		return true;
+	if (!cache_get(&r->cache, name, out))
+		return false;
+	count_add(COUNT_DNS_CACHE_HITS, 1);
+	return true;
 }
 
 /* ---- lookups */
@@ -538,10 +389,9 @@ resolver_new(struct loop *l, const struct resolver_options *o, const char **why)
 	r->channel = channel;
 	r->timeout_ms = o->timeout_ms;
 	map_init(&r->hosts);
-	map_init(&r->cache);
+	cache_init(&r->cache, l, CACHE_MAX);
 	map_init(&r->asking);
 	list_init(&r->retired);
-	list_init(&r->entries);
 	list_init(&r->queries);
 	set_hosts(r, o);
 	return r;
@@ -557,7 +407,7 @@ resolver_reconfigure(
 	if (channel == NULL)
 		return false;
 	list_each(at, &r->queries) unlist(list_entry(at, struct query, link));
-	cache_clear(r);
+	cache_clear(&r->cache);
 	set_hosts(r, o);
 	r->timeout_ms = o->timeout_ms;
 	channel_retire(r->channel, &r->retired);
@@ -594,8 +444,7 @@ resolver_free(struct resolver *r)
 	channels_free(&r->retired);
 	while (!list_is_empty(&r->queries))
 		query_abandon(list_entry(r->queries.next, struct query, link));
-	cache_clear(r);
-	map_fini(&r->cache, NULL);
+	cache_clear(&r->cache);
 	map_fini(&r->asking, NULL);
 	map_fini(&r->hosts, free);
 	loop_free_later(r->loop, free, r);

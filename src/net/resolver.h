@@ -11,7 +11,7 @@
 #define WEIR_NET_RESOLVER_H
 
 #include "base/loop.h"
-#include "wire/dns.h"
+#include "net/found.h"
 
 struct resolver;
 struct lookup;
@@ -23,18 +23,6 @@ struct resolver_options {
 	const struct static_host *host; /* dns.hosts */
 	size_t nhost;
 	msec timeout_ms; /* of one lookup, all tries */
-};
-
-struct found {
-	/* 0, ERR_NXDOMAIN, ERR_NODATA, ERR_SERVFAIL, ERR_DNS_TIMEOUT; ERR_FULL: too many
-	 * under way */
-	int err;
-	struct addr
-	    addr[DNS_ADDRS_MAX]; /* v6 and v4 interleaved, v6 first (RFC 8305 4) */
-	size_t count;
-	struct host
-	    canonical; /* end of the CNAME chain, equal to the name when there is none */
-	unsigned chain;
 };
 
 typedef void resolver_done(
