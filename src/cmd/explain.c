@@ -83,7 +83,7 @@ is_worth_asking(const struct scene *s, struct explain_ask ask, struct host *host
 static int
 explain_resolved(const struct options *o, const struct scene *s, struct explain_ask *ask)
 {
-	struct found found;
+	struct found found = { .err = 0 };
 	struct host host;
 	const char *why;
 
