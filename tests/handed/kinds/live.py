@@ -70,6 +70,12 @@ def policy_later(case):
     return None
 
 
+def restart(proxy):
+    proxy.process.kill()
+    proxy.process.wait()
+    proxy.start()
+
+
 def run_each(net, group, check):
     """check(stage, weir, case) raises Wrong; every case sees an origin without a past."""
     net, outcomes = stage(net), []
@@ -87,8 +93,7 @@ def run_each(net, group, check):
                 outcomes.append((case["id"], "passed", ""))
             except (Wrong, AssertionError, TimeoutError) as why:
                 outcomes.append((case["id"], "failed", str(why)))
-            if proxy.process.poll() is not None:
-                proxy.start()  # one crash is one failure, not a group of them
+                restart(proxy)  # one failure is one, not a group of them
             net.upstream.reset()
     return outcomes
 
