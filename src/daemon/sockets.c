@@ -15,19 +15,13 @@
 static int
 bind_all(struct open_socket *o, size_t want, struct buf *why)
 {
-	int fd, err;
+	int err;
 
-	err = listener_bind(&fd, &o->at, false, why);
-	if (err != 0)
+	if (want > 1 && (err = listener_probe(&o->at, why)) != 0)
 		return err;
 	o->fd = mem_zalloc(want * sizeof(*o->fd));
-	if (want == 1) {
-		o->fd[o->nfd++] = fd;
-		return 0;
-	}
-	close(fd);
 	while (o->nfd < want) {
-		if ((err = listener_bind(&o->fd[o->nfd], &o->at, true, why)) != 0)
+		if ((err = listener_bind(&o->fd[o->nfd], &o->at, want > 1, why)) != 0)
 			return err;
 		o->nfd++;
 	}

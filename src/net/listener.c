@@ -97,9 +97,9 @@ set(int fd, int level, int option, int value)
 	return setsockopt(fd, level, option, &value, sizeof(value)) == 0 ? 0 : errno;
 }
 
-/* Accepted sockets inherit TCP_NODELAY; TCP_DEFER_ACCEPT: all our clients speak first. */
+/* Bound, but nobody can connect yet. */
 static int
-bind_tcp(int *out, const struct listen_at *at, bool shares_port)
+claim_tcp(int *out, const struct listen_at *at, bool shares_port)
 {
 	struct sockaddr_storage sa;
 	socklen_t len = endpoint_sockaddr(&at->endpoint, &sa);
@@ -111,12 +111,26 @@ bind_tcp(int *out, const struct listen_at *at, bool shares_port)
 		err = set(fd, SOL_SOCKET, SO_REUSEPORT, 1);
 	if (err == 0 && sa.ss_family == AF_INET6)
 		err = set(fd, IPPROTO_IPV6, IPV6_V6ONLY, 1);
-	if (err == 0)
-		err = set(fd, IPPROTO_TCP, TCP_NODELAY, 1);
-	if (err == 0)
-		err = set(fd, IPPROTO_TCP, TCP_DEFER_ACCEPT, 1);
-	if (err == 0 &&
-	    (bind(fd, (struct sockaddr *)&sa, len) != 0 || listen(fd, BACKLOG) != 0))
+	if (err == 0 && bind(fd, (struct sockaddr *)&sa, len) != 0)
+		err = errno;
+	if (err != 0)
+		close(fd);
+	else
+		*out = fd;
+	return err;
+}
+
+/* Accepted sockets inherit TCP_NODELAY; TCP_DEFER_ACCEPT: all our clients speak first. */
+static int
+bind_tcp(int *out, const struct listen_at *at, bool shares_port)
+{
+	int fd, err = claim_tcp(&fd, at, shares_port);
+
+	if (err != 0)
+		return err;
+	if ((err = set(fd, IPPROTO_TCP, TCP_NODELAY, 1)) == 0 &&
+	    (err = set(fd, IPPROTO_TCP, TCP_DEFER_ACCEPT, 1)) == 0 &&
+	    listen(fd, BACKLOG) != 0)
 		err = errno;
 	if (err != 0)
 		close(fd);
@@ -195,6 +209,19 @@ listener_bind(int *fd, const struct listen_at *at, bool shares_port, struct buf 
 
 	if (number == 0)
 		return 0;
+	explain(why, at, number);
+	return ERR_IO;
+}
+
+int
+listener_probe(const struct listen_at *at, struct buf *why)
+{
+	int fd, number = claim_tcp(&fd, at, false);
+
+	if (number == 0) {
+		close(fd);
+		return 0;
+	}
 	explain(why, at, number);
 	return ERR_IO;
 }

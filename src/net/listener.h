@@ -28,6 +28,12 @@ char *listen_at_text(char out[static 128], const struct listen_at *at);
 int listener_bind(
     int *fd, const struct listen_at *at, bool shares_port, struct buf *why) MUST_CHECK;
 
+/*
+ * Is a TCP address nobody's?  As above when it is not.  Nobody can connect to what
+ * asks: a client taken into a backlog that is closed at once would be cut off.
+ */
+int listener_probe(const struct listen_at *at, struct buf *why) MUST_CHECK;
+
 /* Closes; a Unix socket's file goes with the last who listened on it. */
 void listener_unbind(int fd, const struct listen_at *at);
 

@@ -73,6 +73,11 @@ must_not_bind(const struct listen_at *at, const char *sentence)
 	assert_int_equal(listener_bind(&fd, at, false, &why), ERR_IO);
 	assert_string_equal(buf_cstr(&why), sentence);
 	assert_int_equal(fd, -1);
+	if (!at->is_unix) {
+		buf_reset(&why);
+		assert_int_equal(listener_probe(at, &why), ERR_IO);
+		assert_string_equal(buf_cstr(&why), sentence);
+	}
 	buf_fini(&why);
 }
 
@@ -208,6 +213,7 @@ test_workers_share_a_port_and_strangers_do_not(void **state)
 	int fd = bind_any(&port), second;
 	char text[32], sentence[256];
 	struct listen_at at;
+	struct buf why;
 
 	(void)state;
 	snprintf(text, sizeof(text), "127.0.0.1:%u", port);
@@ -220,6 +226,9 @@ test_workers_share_a_port_and_strangers_do_not(void **state)
 	must_not_bind(&at, sentence);
 	close(fd);
 	close(second);
+	buf_init(&why, 256);
+	assert_int_equal(listener_probe(&at, &why), 0);
+	buf_fini(&why);
 }
 
 static void
