@@ -514,7 +514,6 @@ start(struct control *c)
 	    (code = make_workers(c, count_workers(set))) != 0)
 		return code;
 	give_sockets(c);
-	watch_signals(c);
 	if ((code = start_workers(c)) != 0)
 		return code;
 	timer_init(&c->watch, on_watch, c);
@@ -575,6 +574,7 @@ control_run(const struct control_options *o)
 	struct control c = { .o = o, .loop = loop_new() };
 	int code;
 
+	watch_signals(&c); /* before anything listens: whoever sees weir may signal it */
 	if ((code = load_first(&c)) == 0 && (code = start(&c)) == 0) {
 		loop_run(c.loop);
 		record_event(&c, "stop");

@@ -6,6 +6,7 @@
 #include <assert.h>
 #include <pthread.h>
 #include <stdlib.h>
+#include <sys/socket.h>
 
 #include "base/err.h"
 #include "base/log.h"
@@ -17,6 +18,7 @@
 struct entrance {
 	struct worker *w;
 	struct listener *listener;
+	int fd;
 	const char *unix_path;
 };
 
@@ -100,6 +102,7 @@ worker_listen(struct worker *w, int fd, const char *unix_path)
 
 	assert(w->nentrance <= LISTENERS_MAX);
 	in->w = w;
+	in->fd = fd;
 	in->unix_path = unix_path;
 	in->listener = listener_new(w->engine.loop, fd, on_accepted, in);
 }
@@ -161,8 +164,11 @@ drain(void *arg)
 	struct worker *w = arg;
 
 	w->engine.is_draining = true;
-	for (size_t i = 0; i < w->nentrance; i++)
+	for (size_t i = 0; i < w->nentrance; i++) {
 		listener_pause(w->entrance[i].listener);
+		shutdown(
+		    w->entrance[i].fd, SHUT_RDWR); /* who comes now is told at once */
+	}
 	conns_drain(&w->engine);
 }
 

@@ -4,7 +4,6 @@
 #include "proxy/advice.h"
 
 #include "policy/explain.h"
-#include "wire/json.h"
 
 #define ADVICE_MAX ((size_t)1 << 20)
 
@@ -76,21 +75,18 @@ put_trace(struct json_out *j, const struct trace *t)
 }
 
 void
-advice_json(struct buf *out, const struct exchange *x)
+advice_json(struct json_out *j, const struct exchange *x)
 {
 	struct explained e;
-	struct json_out j;
 	struct arena a;
 
 	arena_init(&a, ADVICE_MAX);
 	if (ask_again(&e, x, &a)) {
-		json_out_init(&j, out);
-		j.needs_comma = true; /* goes on inside an object */
-		json_key(&j, "layer");
-		json_text(&j, ruleset_layer_name(x->snapshot->rules, x->verdict.layer));
-		put_trace(&j, &e.trace);
-		json_key(&j, "fix");
-		fix_json(&e.fix, &j);
+		json_key(j, "layer");
+		json_text(j, ruleset_layer_name(x->snapshot->rules, x->verdict.layer));
+		put_trace(j, &e.trace);
+		json_key(j, "fix");
+		fix_json(&e.fix, j);
 	}
 	arena_fini(&a);
 }

@@ -8,9 +8,10 @@
 #define WEIR_PROXY_ADVICE_H
 
 #include "proxy/exchange.h"
+#include "wire/json.h"
 
-/* Appends `,"layer":…,"trace":[…],"fix":…` (errors: developer). */
-void advice_json(struct buf *out, const struct exchange *x);
+/* Members `layer`, `trace` and `fix` of an object that is open (errors: developer). */
+void advice_json(struct json_out *j, const struct exchange *x);
 /* The smallest rule that would admit it, as YAML on one line to paste; empty when none
  * would. */
 void advice_rule(struct buf *out, const struct exchange *x);

@@ -23,6 +23,7 @@
 	((msec)2000) /* RFC 9112 9.6: let the client read the answer before the socket \
 			dies */
 #define LINGER_BYTES ((size_t)64 * 1024)
+#define SURPLUS 64        /* connections beyond the cap that may be told so at once */
 #define REJUDGE_SLICE 256 /* tunnels judged again in one loop turn */
 
 enum stage {
@@ -936,7 +937,7 @@ on_client(void *arg, unsigned what)
 	case STAGE_DECIDE:
 	case STAGE_RESOLVE:
 	case STAGE_DIAL:
-		if ((what & STREAM_HUP) && is_abandoned(c))
+		if ((what & (STREAM_READ | STREAM_HUP)) && is_abandoned(c))
 			abandoned(c);
 		return;
 	case STAGE_JUDGE:
@@ -988,7 +989,7 @@ take_place(struct conn *c)
 	if (client_take(c->share, CLIENT_CONNECTION, cap))
 		return true;
 	c->is_surplus = true;
-	return client_take(c->share, CLIENT_SURPLUS, cap);
+	return client_take(c->share, CLIENT_SURPLUS, cap + SURPLUS);
 }
 
 void
@@ -1003,6 +1004,7 @@ conn_accept(struct engine *e, int fd, const struct peer *peer, const char *unix_
 	c->share = client_ref(e->limits, str_of(share_key(c, text)), loop_now(e->loop));
 	count_add(COUNT_CONNECTIONS, 1);
 	if (!take_place(c)) {
+		count_add(COUNT_CONNECTIONS_DROPPED, 1);
 		client_unref(e->limits, c->share);
 		close(fd);
 		free(c);

@@ -81,9 +81,9 @@ put_body(struct buf *out, const struct exchange *x, int64_t at)
 	json_bool(&j, row->class == CLASS_RETRYABLE);
 	json_key(&j, "rule");
 	json_text(&j, x->verdict.rule != NULL ? rule_name(x->verdict.rule) : NULL);
-	json_close(&j, '}');
 	if (x->snapshot->settings->errors == ERRORS_DEVELOPER)
-		advice_json(out, x);
+		advice_json(&j, x);
+	json_close(&j, '}');
 	json_close(&j, '}');
 	buf_char(out, '\n');
 	buf_fini(&message);

@@ -504,9 +504,13 @@ deadline_of(const struct forward *f)
 	if (!f->is_up_broken && f->up.pending.n > 0)
 		return (struct deadline){ f->moved_up + set->limits_write_timeout,
 			REASON_RESPONSE_TIMEOUT, "the origin takes nothing" };
-	if (!is_up_over(f) && !f->has_head)
-		return (struct deadline){ f->rate_at + MINUTE, REASON_CLIENT_TIMEOUT,
-			"the request body comes too slowly" };
+	if (!is_up_over(f) && !f->has_head) {
+		msec idle_at = f->moved_up + set->limits_idle;
+		return (struct deadline){
+			idle_at < f->rate_at + MINUTE ? idle_at : f->rate_at + MINUTE,
+			REASON_CLIENT_TIMEOUT, "the request body comes too slowly"
+		};
+	}
 	if (!f->has_head)
 		return (struct deadline){ f->moved_up + set->limits_response_timeout,
 			REASON_RESPONSE_TIMEOUT, NULL };
@@ -525,17 +529,18 @@ arm(struct forward *f)
 	timer_set(f->e->loop, &f->timer, at > now ? at - now : 0);
 }
 
-/* A minute of a body is over: was it enough?  The first one may be slow. */
+/* A minute of a body is over: was it enough?  The first one may be slow, but not idle. */
 static bool
 is_fast_enough(struct forward *f, msec now)
 {
+	bool is_idle = now >= f->moved_up + f->x->snapshot->settings->limits_idle;
 	bool is_first = f->rate_at == f->begun;
 	bool is_enough =
 	    f->rate_bytes >= (uint64_t)f->x->snapshot->settings->limits_body_rate;
 
 	f->rate_at = now;
 	f->rate_bytes = 0;
-	return is_first || is_enough;
+	return !is_idle && (is_first || is_enough);
 }
 
 static void
@@ -559,7 +564,7 @@ is_client_lost(struct forward *f, unsigned what)
 {
 	char byte;
 
-	return (what & STREAM_HUP) != 0 && is_up_over(f) &&
+	return (what & (STREAM_READ | STREAM_HUP)) != 0 && is_up_over(f) &&
 	       recv(f->client->fd, &byte, 1, MSG_PEEK | MSG_DONTWAIT) < 0 &&
 	       errno != EAGAIN;
 }
