@@ -78,6 +78,7 @@ struct conn {
 	struct exchange *outer; /* the CONNECT whose tunnel carries plain HTTP */
 	struct lookup *lookup;
 	struct dial *dial;
+	struct origin *dialled; /* what the dial goes into */
 	struct origin *origin;
 	struct tunnel *tunnel;
 	struct forward *forward;
@@ -167,8 +168,10 @@ cancel_all(struct conn *c)
 		tunnel_cancel(c->tunnel);
 	if (c->forward != NULL)
 		forward_cancel(c->forward);
+	origin_close(c->e->loop, c->dialled);
 	c->lookup = NULL;
 	c->dial = NULL;
+	c->dialled = NULL;
 }
 
 static void
@@ -547,16 +550,21 @@ static void
 on_dialled(void *arg, int err, int fd, const struct endpoint *to)
 {
 	struct conn *c = arg;
+	struct origin *o = c->dialled;
 
+	(void)fd; /* the stream's */
 	c->dial = NULL;
+	c->dialled = NULL;
 	done_connecting(c);
 	if (err != 0) {
+		origin_close(c->e->loop, o);
 		c->x->error = err_text(err);
 		refuse(c, reason_of_dial(err));
 		return;
 	}
 	exchange_dialled(c->e, c->x, to, false);
-	c->origin = origin_new(c->e->loop, fd, to, on_origin_early, c);
+	c->origin = o;
+	origin_connected(o, to, on_origin_early, c);
 	c->stage = STAGE_JUDGE;
 	run(c);
 }
@@ -578,6 +586,8 @@ stage_dial(struct conn *c)
 	exchange_dialling(c->e, x);
 	c->dial = dial_start(c->e->loop, &x->vetted,
 	    x->snapshot->settings->limits_connect_timeout, on_dialled, c);
+	c->dialled = origin_new();
+	dial_into(c->dial, &c->dialled->stream);
 	return WAIT;
 }
 

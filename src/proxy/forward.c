@@ -655,6 +655,8 @@ forward_start(struct forward *f, struct engine *e, struct exchange *x,
 	timer_init(&f->timer, on_timer, f);
 	stream_attach(client, on_client, f);
 	stream_attach(&origin->stream, on_origin, f);
+	if (stream_may_read(&origin->stream))
+		stream_kick(&origin->stream); /* told before this carrier listened */
 	head = request_text(f);
 	if (head.n == 0)
 		fail(f, REASON_OVERLOADED, CLOSE_WEIR, "no room for the request head");

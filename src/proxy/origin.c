@@ -66,14 +66,20 @@ origins_fini(struct origins *p)
 }
 
 struct origin *
-origin_new(struct loop *l, int fd, const struct endpoint *to,
-    void (*notify)(void *arg, unsigned what), void *arg)
+origin_new(void)
 {
 	struct origin *o = mem_zalloc(sizeof(*o));
 
-	o->to = *to;
-	stream_open(&o->stream, l, fd, notify, arg);
+	o->stream.fd = -1;
 	return o;
+}
+
+void
+origin_connected(struct origin *o, const struct endpoint *to,
+    void (*notify)(void *arg, unsigned what), void *arg)
+{
+	o->to = *to;
+	stream_attach(&o->stream, notify, arg);
 }
 
 void

@@ -33,8 +33,10 @@ struct origins {
 void origins_init(struct origins *p, struct loop *l, size_t max);
 void origins_fini(struct origins *p); /* closes what is kept */
 
-/* Takes the fd; events go to notify. */
-struct origin *origin_new(struct loop *l, int fd, const struct endpoint *to,
+/* Not connected yet: its stream is what a dial goes into. */
+struct origin *origin_new(void);
+/* The dial is done; events go to notify. */
+void origin_connected(struct origin *o, const struct endpoint *to,
     void (*notify)(void *arg, unsigned what), void *arg);
 void origin_close(
     struct loop *l, struct origin *o); /* NULL is fine; freed at the end of the turn */
