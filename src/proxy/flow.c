@@ -20,7 +20,7 @@ struct gather {
 void
 flow_init(struct flow *f, const struct http_head *head, bool is_chunked)
 {
-	*f = (struct flow){ .is_chunked = is_chunked };
+	*f = (struct flow){ .is_chunked = is_chunked, .max = -1 };
 	body_reader_init(&f->in, head);
 	buf_init(&f->pending, PENDING_MAX);
 }
@@ -104,6 +104,8 @@ flow_feed(struct flow *f, struct stream *to, struct str head, struct str in, siz
 		r = take_pieces(f, str_sub(in, *used, in.n), &step, piece, &n, &sum);
 		*used += step;
 		f->payload += sum;
+		if (f->max >= 0 && f->payload > (uint64_t)f->max)
+			return FLOW_OVER;
 		put(&g, head);
 		head = STR_NONE;
 		if (sum > 0 && f->is_chunked)

@@ -16,6 +16,7 @@ struct flow {
 	bool is_chunked;    /* goes out in chunks; else as it is */
 	bool is_done;       /* the body has ended; perhaps some of it is pending */
 	struct buf pending; /* what the receiver has not taken yet */
+	int64_t max;        /* a longer body is FLOW_OVER; -1: no limit */
 	uint64_t payload;   /* bytes of body so far */
 	uint64_t written;   /* bytes given to the receiver, framing and head too */
 };
@@ -24,6 +25,7 @@ enum flow_result {
 	FLOW_MORE, /* all used */
 	FLOW_DONE, /* the body ended within `in` */
 	FLOW_BAD,  /* the sender broke its framing */
+	FLOW_OVER, /* the body is longer than `max`: what went beyond was not sent */
 	FLOW_LOST, /* the receiver is gone */
 };
 

@@ -76,12 +76,6 @@ origin_closed_up(struct forward *f)
 	flow_fini(&f->up);
 }
 
-static bool
-is_too_large(const struct forward *f)
-{
-	return f->max_body >= 0 && f->up.payload > (uint64_t)f->max_body;
-}
-
 /* False: the exchange is over. */
 static bool
 feed_up(struct forward *f, struct str head, struct str in)
@@ -92,10 +86,6 @@ feed_up(struct forward *f, struct str head, struct str in)
 	f->moved_up = loop_now(f->e->loop);
 	f->rate_bytes += in.n;
 	r = flow_feed(&f->up, &f->origin->stream, head, in, &used);
-	if (is_too_large(f)) {
-		fail(f, REASON_BODY_TOO_LARGE, CLOSE_WEIR, NULL);
-		return false;
-	}
 	switch (r) {
 	case FLOW_DONE:
 		buf_str(f->more, str_sub(in, used, in.n));
@@ -103,6 +93,9 @@ feed_up(struct forward *f, struct str head, struct str in)
 	case FLOW_BAD:
 		fail(f, REASON_REQUEST_MALFORMED, CLOSE_WEIR,
 		    "the body breaks its chunked framing");
+		return false;
+	case FLOW_OVER:
+		fail(f, REASON_BODY_TOO_LARGE, CLOSE_WEIR, NULL);
 		return false;
 	case FLOW_LOST:
 		origin_closed_up(f);
@@ -406,6 +399,7 @@ feed_down(struct forward *f, struct str in)
 		client_gone(f);
 		return false;
 	case FLOW_MORE:
+	case FLOW_OVER: /* an answer has no limit */
 		break;
 	}
 	buf_fini(&f->head);
@@ -644,8 +638,6 @@ forward_start(struct forward *f, struct engine *e, struct exchange *x,
 		.moved_up = now,
 		.moved_down = now,
 		.rate_at = now,
-		.max_body = smaller_limit(
-		    x->verdict.max_body, x->snapshot->settings->limits_body),
 		.done = done,
 		.arg = arg };
 	flow_init(&f->up, &x->head, x->head.framing == HTTP_CHUNKED);
@@ -653,6 +645,8 @@ forward_start(struct forward *f, struct engine *e, struct exchange *x,
 	buf_init(&f->head, x->snapshot->response_limit.head + SCRATCH);
 	http_reader_init(&f->reader, HTTP_RESPONSE, &x->snapshot->response_limit);
 	timer_init(&f->timer, on_timer, f);
+	f->up.max =
+	    smaller_limit(x->verdict.max_body, x->snapshot->settings->limits_body);
 	stream_attach(client, on_client, f);
 	stream_attach(&origin->stream, on_origin, f);
 	if (stream_may_read(&origin->stream))

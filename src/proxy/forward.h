@@ -31,7 +31,6 @@ struct forward {
 	struct http_reader reader;
 	struct buf head; /* a response head that comes in pieces */
 	struct http_head response;
-	int64_t max_body;  /* -1: no limit */
 	bool is_pinned;    /* inside a tunnel: the origin's end is the tunnel's */
 	bool is_up_broken; /* the origin takes no more of the request; it may have
 			      answered */
