@@ -8,6 +8,7 @@ import tempfile
 import time
 
 WAIT = 10
+START_WAIT = 60  # a sanitized build on a busy machine takes its time
 TICK = 0.002  # between two looks at a condition nobody signals
 
 FREE_OF_LIMITS = {"client_rate": 0, "client_connections": 0}
@@ -40,6 +41,25 @@ def settings_known():
 
 class NotStarted(AssertionError):
     pass
+
+
+class Manager:
+    """A service manager that listens for READY=1 (sd_notify)."""
+
+    def __enter__(self):
+        self.sock = socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM | socket.SOCK_NONBLOCK)
+        self.sock.bind("")  # an abstract name of the kernel's choice
+        self.name = "@" + self.sock.getsockname()[1:].decode()
+        return self
+
+    def __exit__(self, kind, value, trace):
+        self.sock.close()
+
+    def was_told_ready(self):
+        try:
+            return b"READY=1" in self.sock.recv(4096)
+        except BlockingIOError:
+            return False
 
 
 class Weir:
@@ -87,18 +107,24 @@ class Weir:
 
     def start(self, wait=True):
         self._log = open(self.log_path, "ab")
-        self.process = subprocess.Popen(
-            [binary(), "run", "-c", self.path("weir.yaml"), *self.arguments],
-            stdin=subprocess.DEVNULL, stdout=subprocess.PIPE if self.config["audit"]["path"] == "-"
-            else self._log, stderr=self._log, env=dict(os.environ, **(self.environment or {})),
-            preexec_fn=self.preexec)
-        if wait:
-            wait_for(self._is_ready, 60 if os.environ.get("WEIR_SLOW") else WAIT, "weir's listener")
+        with Manager() as manager:
+            environment = dict(os.environ, NOTIFY_SOCKET=manager.name)
+            environment.update(self.environment or {})
+            self.process = subprocess.Popen(
+                [binary(), "run", "-c", self.path("weir.yaml"), *self.arguments],
+                stdin=subprocess.DEVNULL, stdout=subprocess.PIPE if self.config["audit"]["path"] == "-"
+                else self._log, stderr=self._log, env=environment, preexec_fn=self.preexec)
+            is_ours = environment["NOTIFY_SOCKET"] == manager.name
+            if wait:
+                wait_for(lambda: self.is_ready(manager if is_ours else None), START_WAIT, "weir's start")
         return self
 
-    def _is_ready(self):
+    def is_ready(self, manager=None):
+        """It says so, or, where that is said to somebody else, takes a connection."""
         if self.process.poll() is not None:
             raise NotStarted("weir ended with %d: %s" % (self.process.returncode, self.log()))
+        if manager is not None:
+            return manager.was_told_ready()
         try:
             self.connect(1).close()
             return True
