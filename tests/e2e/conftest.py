@@ -1,0 +1,97 @@
+"""Fixtures: a namespace for each worker, a DNS server, origins, weirs; all ended with the test."""
+import os
+import pathlib
+import sys
+
+import pytest
+
+sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[1]))
+
+from rig import client as rig_client  # noqa: E402
+from rig import dns as rig_dns  # noqa: E402
+from rig import netns, origin as rig_origin, tls  # noqa: E402
+from rig import weir as rig_weir  # noqa: E402
+
+LOOPBACK = ["127.0.0.0/8"]
+
+
+def pytest_configure(config):
+    config.addinivalue_line("markers", "soak: minutes or gigabytes; runs only with WEIR_SOAK=1")
+
+
+def pytest_collection_modifyitems(config, items):
+    """Deselected, not skipped: a skipped test did not pass."""
+    if os.environ.get("WEIR_SOAK") == "1":
+        return
+    soak = [i for i in items if i.get_closest_marker("soak")]
+    config.hook.pytest_deselected(items=soak)
+    items[:] = [i for i in items if i not in soak]
+
+
+@pytest.fixture(scope="session")
+def net():
+    netns.own_mounts()
+    return netns.enter()
+
+
+@pytest.fixture(scope="session")
+def dns_server(net):
+    return rig_dns.Dns()
+
+
+@pytest.fixture
+def dns(dns_server):
+    """Every name is 127.0.0.1 until the test says otherwise."""
+    dns_server.set({}, {"A": ["127.0.0.1"], "ttl": 0})
+    return dns_server
+
+
+@pytest.fixture(scope="session")
+def authority(tmp_path_factory):
+    return tls.Authority(str(tmp_path_factory.mktemp("ca")))
+
+
+@pytest.fixture
+def origin(net):
+    """origin(serve=..., reply=...): an Upstream; call its listen() for ports."""
+    made = []
+
+    def make(**how):
+        made.append(rig_origin.Upstream(**how))
+        return made[-1]
+    yield make
+    for one in made:
+        one.close()
+
+
+@pytest.fixture
+def weir(dns, tmp_path):
+    """weir(rules or a whole policy, config=...): a running weir that asks the test's DNS server."""
+    made = []
+
+    def make(policy, config=None, **how):
+        policies = policy if isinstance(policy, list) and policy and "host" not in policy[0] else [
+            {"policy": "test", "allow": policy} if isinstance(policy, list) else policy]
+        config = dict({"dns": {"servers": [dns.server]}}, **(config or {}))
+        directory = tmp_path / ("weir%d" % len(made))
+        directory.mkdir()
+        made.append(rig_weir.Weir(policies, config, directory=str(directory), **how))
+        return made[-1]
+    yield make
+    for one in made:
+        one.stop()
+
+
+@pytest.fixture
+def connect():
+    """connect(weir): a raw client, closed with the test."""
+    made = []
+
+    def make(proxy, **how):
+        made.append(rig_client.Client(proxy, **how))
+        return made[-1]
+    yield make
+    for one in made:
+        one.close()
+
+

@@ -1,0 +1,36 @@
+"""Rules as the tests write them: loopback is opened, for that is where their origins are."""
+
+LOOPBACK = ["127.0.0.0/8"]
+
+
+def rule(host, protocol, ports=None, **more):
+    out = {"host": host, "protocol": protocol, "private": LOOPBACK}
+    if ports is not None:
+        out["ports"] = ports if isinstance(ports, list) else [ports]
+    if "*" in host:
+        out["broad"] = True
+    return dict(out, **more)
+
+
+def http(host, ports=None, **more):
+    return rule(host, "http", ports, **more)
+
+
+def https(host, ports=None, **more):
+    return rule(host, "https", ports, **more)
+
+
+def tcp(host, ports, **more):
+    return rule(host, "tcp", ports, **more)
+
+
+def is_refusal(answer, status, reason):
+    """The whole contract of a refusal, as an assert with words."""
+    assert answer is not None, "closed without an answer"
+    assert (answer.status, answer.phrase) == (status, "weir: " + reason)
+    assert answer.get("x-weir-reason") == reason
+    said = answer.get("proxy-status")
+    assert said.startswith("weir; error=") and 'details="%s"' % reason in said
+    assert len(answer.get("x-weir-request")) == 26
+    assert answer.get("content-type", "").startswith("application/json")
+    return answer

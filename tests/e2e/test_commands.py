@@ -1,0 +1,211 @@
+"""The commands that need no running proxy: check, explain, redact, help."""
+import json
+import subprocess
+
+import pytest
+
+from rig.weir import binary
+
+POLICY = {"policy": "case", "deny": [{"host": "denied.test"}], "allow": [
+    {"name": "forge", "host": "forge.test", "protocol": "http", "methods": ["GET"], "paths": ["/org/**"]},
+    {"name": "api", "host": "api.test"}, {"name": "inside", "host": "inside.test", "private": ["10.0.0.0/8"]}]}
+PUBLIC = "93.184.215.14"
+
+
+def weir(*arguments, given=None, cwd=None):
+    return subprocess.run([binary(), *arguments], input=given, capture_output=True, text=True, timeout=30, cwd=cwd)
+
+
+@pytest.fixture
+def config(tmp_path):
+    (tmp_path / "policy.yaml").write_text(json.dumps(POLICY))
+    path = tmp_path / "weir.yaml"
+    path.write_text(json.dumps({"production": False, "listen": {"proxy": ["127.0.0.1:3128"]}, "policies": ["policy.yaml"]}))
+    return str(path)
+
+
+# -- explain
+
+EXPLAINED = [
+    (["--answer", PUBLIC, "api.test:443"], 0, "ok", "api"),
+    (["--answer", PUBLIC, "https://api.test/any"], 0, "ok", "api"),
+    (["--answer", PUBLIC, "http://forge.test/org/x"], 0, "ok", "forge"),
+    (["--answer", "10.1.2.3", "inside.test:443"], 0, "ok", "inside"),
+    (["--answer", "10.1.2.3", "api.test:443"], 1, "address_denied", None),
+    (["--answer", "169.254.169.254", "inside.test:443"], 1, "address_denied", None),
+    (["POST", "http://forge.test/org/x"], 1, "method_not_allowed", None),
+    (["http://forge.test/other"], 1, "path_not_allowed", None),
+    (["api.test:22"], 1, "port_not_allowed", None), (["denied.test:443"], 1, "host_denied", None),
+    (["other.test:443"], 1, "host_not_allowed", None), (["127.1:443"], 1, "host_invalid", None),
+]
+
+
+@pytest.mark.parametrize("arguments,status,reason,rule", EXPLAINED, ids=[" ".join(e[0]) for e in EXPLAINED])
+def test_explain_says_what_would_happen(config, arguments, status, reason, rule):
+    told = weir("explain", "-c", config, "--json", *arguments)
+    verdict = json.loads(told.stdout)
+    assert told.returncode == status
+    assert verdict["decision"] == ("allow" if status == 0 else "deny") and verdict["reason"] == reason
+    if rule:
+        assert verdict["rule"].endswith(" " + rule) and "policy.yaml:" in verdict["rule"]
+        assert verdict["dial"] and verdict["fix"] is None
+    else:
+        assert verdict["dial"] == []
+
+
+@pytest.mark.parametrize("arguments", [["POST", "http://forge.test/org/x"], ["http://forge.test/other"], ["api.test:22"],
+                                       ["other.test:443"], ["http://other.test/x"]], ids=" ".join)
+def test_the_fix_of_explain_admits_the_request_and_is_narrow(config, tmp_path, arguments):
+    """Pasted into a policy of its own, the rule allows exactly what was asked."""
+    fix = json.loads(weir("explain", "-c", config, "--json", *arguments).stdout)["fix"]
+    own = dict(POLICY, allow=POLICY["allow"] + [fix["rule"]])
+    (tmp_path / "policy.yaml").write_text(json.dumps(own))
+    assert weir("explain", "-c", config, "--answer", PUBLIC, *arguments).returncode == 0
+    assert isinstance(fix["also_admits"], list)
+    assert weir("explain", "-c", config, "--answer", PUBLIC, "unheard-of.test:443").returncode == 1
+
+
+def test_explain_without_an_answer_says_that_addresses_were_not_judged(config):
+    told = weir("explain", "-c", config, "api.test:443")
+    assert told.returncode == 0 and "not evaluated" in told.stdout
+
+
+def test_explain_in_text_names_the_rule_and_the_stages(config):
+    told = weir("explain", "-c", config, "--answer", PUBLIC, "api.test:443")
+    assert "policy.yaml:" in told.stdout and "api" in told.stdout and "shape" in told.stdout
+
+
+def batch(*lines):
+    told = weir("explain", "--batch", given="".join((x if isinstance(x, str) else json.dumps(x)) + "\n" for x in lines))
+    return told.returncode, [json.loads(line) for line in told.stdout.splitlines()]
+
+
+def test_a_batch_answers_each_line():
+    ask = {"via": "connect", "target": "api.test:443", "policy": {"allow": [{"host": "api.test"}]}}
+    status, out = batch(dict(ask, id="a", answers=[PUBLIC]), "no json", dict(ask, id=7, target="other.test:443"),
+                        dict(ask, id="t", answers={"error": "timeout"}), dict(ask, id="n", answers={"error": "nxdomain"}))
+    assert status in (0, 1)
+    assert [o["id"] for o in out] == ["a", None, 7, "t", "n"]
+    assert [(o["decision"], o["status"], o["reason"]) for o in out] == [
+        ("allow", 200, "ok"), ("deny", 400, "request_malformed"), ("deny", 403, "host_not_allowed"),
+        ("deny", 504, "dns_timeout"), ("deny", 502, "dns_failed")]
+    assert out[0]["rule"].startswith("batch:allow[0]") and out[0]["dial"] == [PUBLIC + ":443"]
+
+
+def test_a_batch_with_a_policy_that_does_not_load_is_78_at_the_end():
+    ask = {"via": "connect", "target": "api.test:443", "policy": {"allow": [{"host": "api.test"}]}, "id": 1}
+    status, out = batch(dict(ask, policy={"alow": []}), dict(ask, id=2))
+    assert status == 78
+    assert out[0]["id"] == 1 and out[0]["error"][0]["code"] == "unknown_key"
+    assert out[1]["decision"] == "allow"
+
+
+def test_layers_of_a_batch_narrow():
+    outer, inner = {"policy": "org", "allow": [{"host": "*.example.com"}]}, {"policy": "team", "allow": [{"host": "*", "broad": True}]}
+    ask = {"via": "connect", "policy": [outer, inner], "answers": [PUBLIC]}
+    _status, out = batch(dict(ask, id=1, target="a.example.com:443"), dict(ask, id=2, target="other.test:443"))
+    assert [o["decision"] for o in out] == ["allow", "deny"]
+    assert out[1]["layer"] == "org"
+
+
+# -- check
+
+def test_check_accepts_what_is_right(config):
+    told = weir("check", "-c", config)
+    assert told.returncode == 0, told.stderr
+
+
+BROKEN = [
+    ("allow:\n  - hots: a.test\n", "policy.yaml:2:5", "did you mean \"host\""),
+    ("allow:\n  - host: \"*a.test\"\n", "policy.yaml:2:11", "star"),
+    ("allow:\n  - host: .a.test\n", "policy.yaml:2:11", ""),
+    ("allow:\n  - host: b\u00fccher.test\n", "policy.yaml:2:11", "xn--bcher-kva.test"),
+    ("allow:\n  - host: a.test\n    private: [0.0.0.0/0]\n", "policy.yaml:3:", ""),
+    ("allow:\n  - host: a.test\n    methods: [GET]\n", "policy.yaml:3:", "needs_sight"),
+    ("allow:\n  - host: a.test\n    protocol: tcp\n", "policy.yaml:", "port"),
+    ("allow:\n  - host: \"*.com\"\n", "policy.yaml:2:11", "broad"),
+    ("allow: &x\n  - host: a.test\n", "policy.yaml:1:", ""),
+    ("mode: on\n", "policy.yaml:1:", ""),
+]
+
+
+@pytest.mark.parametrize("text,place,word", BROKEN, ids=[b[0].replace("\n", " ") for b in BROKEN])
+def test_check_names_the_place_and_the_remedy(tmp_path, text, place, word):
+    (tmp_path / "policy.yaml").write_text(text)
+    told = weir("check", "policy.yaml", cwd=tmp_path)
+    said = told.stdout + told.stderr
+    assert told.returncode == 78 and place in said and word in said and "^" in said
+
+
+def test_check_shows_every_error_of_one_run(tmp_path):
+    (tmp_path / "policy.yaml").write_text("allow:\n  - hots: a.test\n  - host: \"*b\"\n    ports: [0]\nalow: []\n")
+    told = weir("check", "--format", "json", "policy.yaml", cwd=tmp_path)
+    found = json.loads(told.stdout)
+    assert told.returncode == 78
+    assert len({f["line"] for f in found if f["severity"] == "error"}) >= 4
+    assert all({"file", "line", "column", "code", "message"} <= set(f) for f in found)
+
+
+def test_strict_makes_warnings_fail(tmp_path):
+    policy = {"policy": "p", "allow": [{"host": "*.a.test"}, {"host": "b.a.test"}], "deny": [{"host": "b.a.test"}]}
+    (tmp_path / "policy.yaml").write_text(json.dumps(policy))
+    assert weir("check", "policy.yaml", cwd=tmp_path).returncode == 0
+    assert weir("check", "--strict", "policy.yaml", cwd=tmp_path).returncode != 0
+
+
+def test_expectations_are_run(tmp_path):
+    policy = dict(POLICY, expect=[{"allow": "GET http://forge.test/org/x"},
+                                  {"deny": "DELETE http://forge.test/org/x", "reason": "method_not_allowed"}])
+    (tmp_path / "policy.yaml").write_text(json.dumps(policy))
+    assert weir("check", "policy.yaml", cwd=tmp_path).returncode == 0
+    policy["expect"].append({"allow": "https://denied.test/"})
+    (tmp_path / "policy.yaml").write_text(json.dumps(policy))
+    told = weir("check", "policy.yaml", cwd=tmp_path)
+    assert told.returncode == 1 and "expect_failed" in told.stdout + told.stderr
+
+
+def test_defaults_are_printed_with_every_key(tmp_path):
+    said = weir("check", "--defaults").stdout
+    for key in ("production", "listen.proxy", "limits.head_timeout", "audit.on_failure", "dns.timeout", "redact.id"):
+        assert key in said
+
+
+@pytest.mark.parametrize("name", ["head_timeout", "idle", "target", "client_rate"])
+def test_a_setting_without_its_unit_is_an_error(tmp_path, name):
+    (tmp_path / "weir.yaml").write_text(json.dumps({"production": False, "limits": {name: 7}}))
+    told = weir("check", "-c", str(tmp_path / "weir.yaml"))
+    assert told.returncode == 78 and name in told.stdout + told.stderr
+
+
+# -- redact and the rest
+
+def test_redact_takes_secrets_out_and_nothing_else(tmp_path):
+    secret = "sk-" + "ant-" + "api03-" + "Zk3" * 12
+    text = "one %s two\nAuthorization: Bearer %s\nplain words stay\n" % (secret, "abcDEF123456" * 3)
+    told = weir("redact", given=text)
+    assert told.returncode == 0
+    assert secret not in told.stdout and "abcDEF123456" not in told.stdout
+    assert told.stdout.startswith("one ~redacted.") and "plain words stay\n" in told.stdout
+    assert weir("redact", given=told.stdout).stdout == told.stdout
+
+
+@pytest.mark.parametrize("kind,given,stays", [
+    ("json", '{"password": "hunter2hunter2", "user": "ann"}', "ann"), ("header", "Cookie: session=0123456789abcdef", "Cookie"),
+    ("url", "https://user:hunter2hunter2@h.test/p?api_key=0123456789abcdef&page=2", "h.test"),
+])
+def test_redact_knows_forms(kind, given, stays):
+    told = weir("redact", "--as", kind, given=given)
+    assert told.returncode == 0 and stays in told.stdout
+    assert "hunter2" not in told.stdout and "0123456789abcdef" not in told.stdout
+    if kind == "json":
+        json.loads(told.stdout)
+
+
+def test_help_version_and_usage():
+    assert "usage" in weir("help").stdout
+    assert weir("--version").stdout.startswith("weir ")
+    assert weir("nonsense").returncode == 64
+    assert weir("explain").returncode == 64
+    for command in ("run", "check", "explain", "redact"):
+        told = weir(command, "--help")
+        assert told.returncode == 0 and told.stdout.startswith("usage: weir " + command)

@@ -1,0 +1,391 @@
+"""Running weir: start, reload, drain, stop, and what it says when it cannot."""
+import json
+import os
+import resource
+import shutil
+import signal
+import socket
+import subprocess
+
+import pytest
+
+from rig import hello, netns, origin as origins
+from rig.weir import Weir, binary, free_port, wait_for
+from rules import http, https, tcp
+
+NAME = "allowed.test"
+
+
+@pytest.fixture
+def upstream(origin):
+    one = origin()
+    one.listen(80)
+    return one
+
+
+@pytest.fixture
+def echo(origin):
+    one = origin(serve=origins.echo_serve)
+    one.port = one.listen()
+    return one
+
+
+def get(proxy, connect, url="http://allowed.test/"):
+    sock = connect(proxy)
+    answer = sock.get(url)
+    sock.close()
+    return answer
+
+
+def open_tunnel(proxy, connect, port, name=NAME):
+    sock = connect(proxy)
+    assert sock.connect("%s:%d" % (name, port)).status == 200
+    sock.send(b"ping")
+    assert sock.read_until(lambda data: data == b"ping")
+    sock.data = b""
+    return sock
+
+
+# -- reload
+
+def test_reload_swaps_the_policy_in_one_step(weir, upstream, connect):
+    proxy = weir([http(NAME)])
+    assert get(proxy, connect).status == 200
+    assert get(proxy, connect, "http://other.test/").status == 403
+    proxy.reload([{"policy": "second", "allow": [http("other.test")]}])
+    wait_for(lambda: get(proxy, connect, "http://other.test/").status == 200, what="the new policy")
+    assert get(proxy, connect).status == 403
+    records = proxy.finals(4)
+    assert records[-1]["generation"] > records[0]["generation"]
+
+
+@pytest.mark.parametrize("broken", [
+    "allow: [", "allow:\n  - host: '*example'\n", "alow: []\n", '{"allow":[{"host":"other.test","protocol":"http","portz":[1]}]}',
+    '{"allow":[{"host":"other.test","protocol":"http"}],"expect":[{"deny":"GET http://other.test/"}]}',
+], ids=["syntax", "pattern", "key", "rule key", "its own test"])
+def test_a_broken_policy_leaves_the_old_one(weir, upstream, connect, broken):
+    proxy = weir([http(NAME)])
+    assert get(proxy, connect).status == 200
+    before = len(proxy.log())
+    proxy.reload([broken])
+    wait_for(lambda: "policy0.yaml" in proxy.log()[before:], what="a word about the broken policy")
+    assert get(proxy, connect).status == 200
+    assert get(proxy, connect, "http://other.test/").status == 403
+
+
+def test_open_tunnels_are_judged_again(weir, echo, connect):
+    proxy = weir([tcp(NAME, echo.port), tcp("stays.test", echo.port)])
+    gone, stays = open_tunnel(proxy, connect, echo.port), open_tunnel(proxy, connect, echo.port, "stays.test")
+    proxy.reload([{"policy": "less", "allow": [tcp("stays.test", echo.port)]}])
+    gone.read_all()
+    record = proxy.finals(1)[0]
+    assert record["target"]["host"] == NAME and record["reason"] == "policy_changed"
+    stays.send(b"pong")
+    assert stays.read_until(lambda data: data == b"pong")
+
+
+def test_a_reload_drops_no_request(weir, upstream, connect):
+    proxy = weir([http(NAME)])
+    sock = connect(proxy)
+    for i in range(30):
+        if i % 5 == 0:
+            proxy.signal(signal.SIGHUP)
+        answer = sock.get("http://allowed.test/%d" % i)
+        assert answer is not None and answer.status == 200
+        if answer.get("connection") == "close":
+            sock = connect(proxy)
+
+
+# -- stop
+
+def test_sigterm_waits_for_what_is_open(weir, echo, upstream, connect):
+    proxy = weir([tcp(NAME, echo.port), http(NAME, 80)])
+    tunnel = open_tunnel(proxy, connect, echo.port)
+    idle = connect(proxy)
+    assert idle.get("http://allowed.test/").status == 200
+    proxy.signal(signal.SIGTERM)
+    assert idle.read_all() == b""  # an idle connection is closed
+
+    def is_refusing():
+        try:
+            sock = proxy.connect(1)
+        except OSError:
+            return True
+        with sock:
+            try:
+                sock.sendall(b"GET http://allowed.test/ HTTP/1.1\r\nHost: allowed.test\r\n\r\n")
+                return b"weir: draining" in sock.recv(4096)
+            except ConnectionError:
+                return True
+    wait_for(is_refusing, what="no new exchange")
+    tunnel.send(b"still")
+    assert tunnel.read_until(lambda data: data == b"still")
+    assert proxy.process.poll() is None
+    tunnel.close()
+    assert proxy.process.wait(10) == 0
+    assert len([r for r in proxy.finals() if r["kind"] == "connect"]) == 1
+
+
+def test_a_second_sigterm_stops_at_once_and_records(weir, echo, connect):
+    proxy = weir([tcp(NAME, echo.port)])
+    tunnel = open_tunnel(proxy, connect, echo.port)
+    proxy.signal(signal.SIGTERM)
+    wait_for(lambda: "drain" in proxy.log().lower(), what="a word about draining")
+    proxy.signal(signal.SIGTERM)
+    assert proxy.process.wait(10) == 0
+    tunnel.read_all()
+    assert len(proxy.finals(1)) == 1
+
+
+def test_drain_timeout_ends_the_wait(weir, echo, connect):
+    proxy = weir([tcp(NAME, echo.port)], {"limits": {"drain_timeout": "300ms"}})
+    tunnel = open_tunnel(proxy, connect, echo.port)
+    proxy.signal(signal.SIGTERM)
+    assert proxy.process.wait(10) == 0
+    tunnel.read_all()
+    assert len(proxy.finals(1)) == 1
+
+
+# -- start
+
+def test_sd_notify_says_ready_reloading_and_stopping(weir, net, tmp_path, upstream):
+    path = str(tmp_path / "notify")
+    with socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM) as sock:
+        sock.bind(path)
+        sock.settimeout(10)
+        proxy = weir([http(NAME)], environment={"NOTIFY_SOCKET": path})
+        assert b"READY=1" in sock.recv(4096)
+        proxy.signal(signal.SIGHUP)
+        said = sock.recv(4096)
+        assert b"RELOADING=1" in said or b"READY=1" in said
+        proxy.signal(signal.SIGTERM)
+        while b"STOPPING=1" not in said:
+            said = sock.recv(4096)
+
+
+def test_a_taken_address_is_named_with_a_remedy(weir, net):
+    port = free_port()
+    with socket.create_server(("127.0.0.1", port)):
+        proxy = weir([http(NAME)], listen="127.0.0.1:%d" % port, start=False)
+        proxy.start(wait=False)
+        assert proxy.process.wait(10) not in (0, None)
+        assert "127.0.0.1:%d" % port in proxy.log()
+
+
+def test_the_descriptor_limit_is_raised(weir, upstream):
+    def low():
+        _soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
+        resource.setrlimit(resource.RLIMIT_NOFILE, (200, hard))
+    proxy = weir([http(NAME)], preexec=low)
+    with open("/proc/%d/limits" % proxy.process.pid) as f:
+        soft, hard = next(line.split()[3:5] for line in f if line.startswith("Max open files"))
+    assert soft == hard and soft != "200"
+
+
+def test_rights_are_dropped(weir, upstream, connect, tmp_path):
+    os.chmod(tmp_path, 0o755)
+    for parent in list(tmp_path.parents)[:3]:
+        os.chmod(parent, os.stat(parent).st_mode | 0o055)
+    proxy = weir([http(NAME)], {"user": "nobody"})
+    assert get(proxy, connect).status == 200
+    with open("/proc/%d/status" % proxy.process.pid) as f:
+        status = dict(line.rstrip("\n").split(":\t", 1) for line in f if ":\t" in line)
+    assert set(status["Uid"].split()) == {"65534"} and status["NoNewPrivs"] == "1"
+    assert int(status["CapEff"], 16) == 0 and int(status["CapPrm"], 16) == 0
+    assert get(proxy, connect).status == 200
+    assert len(proxy.finals(2)) == 2
+
+
+def test_a_unix_socket_serves_and_a_stale_one_is_replaced(weir, upstream, connect, tmp_path):
+    path = str(tmp_path / "proxy.sock")
+    for _ in range(2):
+        proxy = weir([http(NAME)], listen="unix:" + path)
+        assert get(proxy, connect).status == 200
+        record = proxy.finals(1)[0]
+        assert record["client"]["addr"] == "unix:" + path
+        proxy.process.kill()
+        proxy.process.wait()
+
+
+def test_several_workers_serve_one_address(weir, upstream, connect):
+    proxy = weir([http(NAME)], {"workers": 4})
+    for _ in range(40):
+        assert get(proxy, connect).status == 200
+    assert len(proxy.finals(40)) == 40
+
+
+@pytest.mark.parametrize("config", [{"production": True}, {}], ids=["written", "unwritten"])
+@pytest.mark.parametrize("command", ["run", "check"])
+def test_production_is_refused_in_this_build(net, tmp_path, command, config):
+    path = tmp_path / "weir.yaml"
+    path.write_text(json.dumps(dict({"listen": {"proxy": ["127.0.0.1:3128"]}}, **config)))
+    told = subprocess.run([binary(), command, "-c", str(path)], capture_output=True, text=True, timeout=20)
+    assert told.returncode == 78
+    assert "write production: false" in told.stdout + told.stderr
+
+
+BAD_CONFIG = [
+    ("an unknown key", {"listne": {}}, "listen"), ("a missing unit", {"limits": {"idle": 300}}, "idle"),
+    ("out of range", {"workers": 100000}, "workers"), ("a wrong type", {"listen": 5}, "listen"),
+    ("a feature of later", {"sessions": {"required": True}}, "sessions"),
+]
+
+
+@pytest.mark.parametrize("config,word", [b[1:] for b in BAD_CONFIG], ids=[b[0] for b in BAD_CONFIG])
+def test_a_bad_configuration_is_78_with_its_place(net, tmp_path, config, word):
+    path = tmp_path / "weir.yaml"
+    path.write_text(json.dumps(dict({"production": False}, **config)))
+    told = subprocess.run([binary(), "run", "-c", str(path)], capture_output=True, text=True, timeout=20)
+    assert told.returncode == 78
+    assert "weir.yaml:1:" in told.stderr and word in told.stderr and "^" in told.stderr
+
+
+def test_a_missing_configuration_is_66(net, tmp_path):
+    told = subprocess.run([binary(), "run", "-c", str(tmp_path / "none.yaml")], capture_output=True, text=True, timeout=20)
+    assert told.returncode == 66 and "none.yaml" in told.stderr
+
+
+# -- health
+
+@pytest.fixture
+def watched(weir, upstream):
+    port = free_port()
+    proxy = weir([http(NAME)], {"listen": {"proxy": ["127.0.0.1:%d" % free_port()], "health": ["127.0.0.1:%d" % port]}})
+    proxy.health = port
+    return proxy
+
+
+def ask_health(proxy, path, method="GET"):
+    with socket.create_connection(("127.0.0.1", proxy.health), 10) as sock:
+        sock.sendall(("%s %s HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\n\r\n" % (method, path)).encode())
+        data = b""
+        while True:
+            piece = sock.recv(65536)
+            if not piece:
+                break
+            data += piece
+    head, _, body = data.partition(b"\r\n\r\n")
+    return int(head.split()[1]), body.decode()
+
+
+def test_health_has_three_pages_and_nothing_else(watched):
+    assert ask_health(watched, "/healthz")[0] == 200
+    assert ask_health(watched, "/readyz")[0] == 200
+    assert ask_health(watched, "/metrics")[0] == 200
+    assert ask_health(watched, "/")[0] == 404
+    assert ask_health(watched, "/status")[0] == 404
+    assert ask_health(watched, "/healthz", "POST")[0] in (404, 405)
+    assert not watched.finals(), "a look at the health is no exchange"
+
+
+def metric(proxy, name):
+    return sum(float(line.rsplit(" ", 1)[1]) for line in ask_health(proxy, "/metrics")[1].splitlines()
+               if line.split("{")[0].split(" ")[0] == name)
+
+
+def test_metrics_are_prometheus_text_and_count(watched, connect):
+    text = ask_health(watched, "/metrics")[1]
+    for line in text.splitlines():
+        assert line.startswith("#") or line.startswith("weir_"), line
+    before = text
+    assert get(watched, connect).status == 200
+    watched.finals(1)
+    assert ask_health(watched, "/metrics")[1] != before
+
+
+def test_health_cannot_be_reached_through_weir(watched, connect):
+    watched.reload([{"policy": "p", "allow": [http(NAME, [80, watched.health])]}])
+    wait_for(lambda: get(watched, connect, "http://allowed.test:%d/healthz" % watched.health).get("x-weir-reason")
+             == "address_denied", what="a refusal of the own listener")
+
+
+def test_draining_is_not_ready(weir, echo, connect):
+    port = free_port()
+    proxy = weir([tcp(NAME, echo.port)],
+                 {"listen": {"proxy": ["127.0.0.1:%d" % free_port()], "health": ["127.0.0.1:%d" % port]}})
+    proxy.health = port
+    tunnel = open_tunnel(proxy, connect, echo.port)
+    proxy.signal(signal.SIGTERM)
+    wait_for(lambda: ask_health(proxy, "/readyz")[0] == 503, what="not ready")
+    assert ask_health(proxy, "/healthz")[0] == 200
+    tunnel.close()
+
+
+# -- a laptop
+
+@pytest.fixture
+def laptop(net, dns, tmp_path):
+    """weir run without -c, as nobody, with the test's resolver in /etc/resolv.conf."""
+    resolv = tmp_path / "resolv.conf"
+    resolv.write_text("nameserver 127.0.0.1\n")
+    subprocess.run(["mount", "--bind", str(resolv), "/etc/resolv.conf"], check=True)
+    state = tmp_path / "state"
+    state.mkdir()
+    os.chown(state, 65534, 65534)
+    for parent in [tmp_path] + list(tmp_path.parents)[:3]:
+        os.chmod(parent, os.stat(parent).st_mode | 0o055)
+    made = []
+
+    def nobody():
+        os.setgroups([])
+        os.setgid(65534)
+        os.setuid(65534)
+
+    own = shutil.copy(binary(), tmp_path / "weir")  # where nobody may read it
+
+    def run(*arguments):
+        log = open(tmp_path / "log", "wb")
+        process = subprocess.Popen([own, "run", *arguments], stdin=subprocess.DEVNULL, stdout=log, stderr=log,
+                                   env={"PATH": "/usr/bin:/bin", "XDG_STATE_HOME": str(state)}, preexec_fn=nobody)
+        made.append(process)
+        proxy = Weir.__new__(Weir)
+        proxy.address, proxy.process, proxy.log_path = "127.0.0.1:3128", process, str(tmp_path / "log")
+        proxy.config, proxy._seen, proxy._records = {"audit": {"path": str(state / "weir" / "audit.jsonl")}}, 0, []
+        wait_for(proxy.is_ready, what="the laptop's weir")
+        return proxy
+    yield run
+    for process in made:
+        process.kill()
+        process.wait()
+    subprocess.run(["umount", "-l", "/etc/resolv.conf"], check=True)
+
+
+def test_the_laptop_default_allows_what_it_is_told(laptop, net, dns, origin, connect):
+    upstream = origin()
+    upstream.listen(80, "::", net.outside)
+    dns.set({NAME: {"A": [netns.PUB1]}})
+    proxy = laptop("--allow", NAME)
+    assert get(proxy, connect).status == 200
+    refused = get(proxy, connect, "http://other.test/")
+    assert refused.status == 403
+    with socket.create_connection(("::1", 3128), 5):
+        pass
+    log = proxy.log()
+    assert "production" in log or "laptop" in log
+    assert "other.test" in log and "host:" in log, "no rule to paste in the log"
+    records = proxy.finals(2)
+    assert [r["status"] for r in records] == [200, 403]
+    state = os.path.dirname(proxy.config["audit"]["path"])
+    assert os.stat(state).st_mode & 0o777 == 0o700
+
+
+def test_the_laptop_default_allows_tls_too_and_tells_developers_more(laptop, net, dns, origin, connect):
+    upstream = origin(serve=origins.silent_serve)
+    upstream.listen(443, "::", net.outside)
+    dns.set({NAME: {"A": [netns.PUB1]}})
+    proxy = laptop("--allow", NAME)
+    sock = connect(proxy)
+    assert sock.connect(NAME + ":443").status == 200
+    data = hello.hello(NAME)
+    sock.send(data)
+    assert upstream.wait(lambda: upstream.bytes() == data)
+    refused = json.loads(connect(proxy).connect("other.test:443").body)["error"]
+    assert "fix" in refused or "trace" in refused or "layer" in refused
+
+
+def test_expectations_of_a_policy_run_at_start(weir):
+    policy = {"policy": "p", "allow": [https(NAME)], "expect": [{"allow": "GET https://other.test/"}]}
+    proxy = weir(policy, start=False)
+    proxy.start(wait=False)
+    assert proxy.process.wait(10) == 78
+    assert "expect_failed" in proxy.log() and "host_not_allowed" in proxy.log()
