@@ -36,7 +36,7 @@ ask_again(struct explained *out, const struct exchange *x, struct arena *a)
 {
 	struct explain_ask ask = {
 		.via = x->ask.has_request ? VIA_HTTP : VIA_CONNECT,
-		.method = x->head.method,
+		.method = x->head->method,
 		.answer = x->answer,
 		.nanswer = x->nanswer,
 		.has_answers = x->nanswer > 0,

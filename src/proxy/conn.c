@@ -53,7 +53,8 @@ struct request {
 	struct buf in;   /* the head, and what came behind it */
 	struct buf more; /* what came behind the body */
 	struct http_reader reader;
-	size_t used; /* of `in`: the head */
+	struct http_head head; /* slices of `in` */
+	size_t used;           /* of `in`: the head */
 };
 
 struct conn {
@@ -231,7 +232,7 @@ conn_close(struct conn *c)
 static bool
 must_close(const struct conn *c)
 {
-	const struct http_head *h = &c->x->head;
+	const struct http_head *h = c->x->head;
 	bool has_body =
 	    h->framing != HTTP_NO_BODY && !(h->framing == HTTP_LENGTH && h->length == 0);
 
@@ -340,7 +341,7 @@ greeted(struct conn *c, size_t used)
 
 	timer_clear(&c->timer);
 	c->rq->used = used;
-	if (str_eq(x->head.method, STR("CONNECT")))
+	if (str_eq(x->head->method, STR("CONNECT")))
 		x->kind = RECORD_CONNECT;
 	reason = door_http.ask(x, c->outer, &why);
 	if (reason == REASON_NONE)
@@ -381,8 +382,9 @@ stage_greet(struct conn *c)
 			size_t used;
 			begin_exchange(c);
 			switch (http_read(&c->rq->reader, buf_view(&c->rq->in),
-			    &c->x->arena, &c->x->head, &used)) {
+			    &c->x->arena, &c->rq->head, &used)) {
 			case HTTP_DONE:
+				c->x->head = &c->rq->head;
 				return greeted(c, used);
 			case HTTP_BAD:
 				return bad_head(c);
@@ -431,17 +433,17 @@ is_body_too_large(const struct exchange *x)
 {
 	int64_t max = x->snapshot->settings->limits_body;
 
-	return max > 0 && x->head.framing == HTTP_LENGTH &&
-	       x->head.length > (uint64_t)max;
+	return max > 0 && x->head->framing == HTTP_LENGTH &&
+	       x->head->length > (uint64_t)max;
 }
 
 /* RFC 9110 7.6.2: an OPTIONS that may go no further is answered here. */
 static bool
 is_for_us(const struct exchange *x)
 {
-	const struct http_field *f = http_field(&x->head, STR("Max-Forwards"));
+	const struct http_field *f = http_field(x->head, STR("Max-Forwards"));
 
-	return f != NULL && str_eq(x->head.method, STR("OPTIONS")) &&
+	return f != NULL && str_eq(x->head->method, STR("OPTIONS")) &&
 	       str_eq(f->value, STR("0"));
 }
 
@@ -472,7 +474,7 @@ stage_decide(struct conn *c)
 		return WAIT;
 	if (c->is_surplus)
 		return refuse(c, REASON_CONCURRENCY_LIMITED);
-	if (remake_is_loop(&x->head, x->snapshot->settings->name))
+	if (remake_is_loop(x->head, x->snapshot->settings->name))
 		return refuse(c, REASON_LOOP_DETECTED);
 	if (!exchange_admit(x))
 		return refuse(c, x->reason);
@@ -577,14 +579,14 @@ stage_dial(struct conn *c)
 
 	if (x->kind == RECORD_HTTP && !x->ask.wants_websocket && !c->is_dialled_anew)
 		c->origin = origin_take(&c->e->origins, share_key(c, text), &x->ask.host,
-		    &x->vetted, on_origin_early, c);
+		    x->vetted, on_origin_early, c);
 	if (c->origin != NULL) {
 		done_connecting(c);
 		exchange_dialled(c->e, x, &c->origin->to, true);
 		return NEXT;
 	}
 	exchange_dialling(c->e, x);
-	c->dial = dial_start(c->e->loop, &x->vetted,
+	c->dial = dial_start(c->e->loop, x->vetted,
 	    x->snapshot->settings->limits_connect_timeout, on_dialled, c);
 	c->dialled = origin_new();
 	dial_into(c->dial, &c->dialled->stream);
@@ -613,7 +615,7 @@ open_tunnel(struct conn *c)
 	struct exchange *x = c->x;
 
 	if (x->admitted.is_tcp) {
-		x->facts.protocols = PROTOCOL_TCP;
+		x->first.protocols = PROTOCOL_TCP;
 		if (!exchange_judge(x))
 			return refuse(c, x->reason);
 	}
@@ -665,7 +667,7 @@ carry_http(struct conn *c, struct str first)
 {
 	struct exchange *x = c->x;
 
-	x->facts.protocols = PROTOCOL_HTTP;
+	x->first.protocols = PROTOCOL_HTTP;
 	x->verdict.allow = true;
 	x->verdict.protocol = PROTOCOL_HTTP;
 	x->verdict.assurance = ASSURE_ADDRESS;
@@ -709,8 +711,8 @@ carry_tunnel(struct conn *c)
 	struct str early = str_sub(buf_view(&rq->in), rq->used, rq->in.n);
 
 	/* the head's bytes go with the request */
-	x->head = (struct http_head){ .method = STR("CONNECT"), .minor = x->head.minor };
-	x->facts.method = x->ask.method = STR_NONE;
+	x->head = &exchange_connect_head;
+	x->ask.head = NULL;
 	c->tunnel = mem_alloc(sizeof(*c->tunnel));
 	tunnel_start(
 	    c->tunnel, c->e, x, &c->client, &c->origin->stream, early, on_tunnelled, c);

@@ -27,8 +27,8 @@ http_ask(struct exchange *x, const struct exchange *outer, const char **why)
 {
 	if (outer != NULL)
 		return ask_inside(
-		    &x->ask, &outer->ask.host, outer->ask.port, &x->head, why);
-	return ask_proxy(&x->ask, &x->head, why);
+		    &x->ask, &outer->ask.host, outer->ask.port, x->head, why);
+	return ask_proxy(&x->ask, x->head, why);
 }
 
 /* The reason's sentence with the destination put in, and what a rule's author says. */
@@ -93,7 +93,7 @@ static void
 put_fields(struct buf *out, const struct exchange *x, bool closes)
 {
 	const struct reason_row *row = reason_row(x->reason);
-	bool is_connect = str_eq(x->head.method, STR("CONNECT"));
+	bool is_connect = str_eq(x->head->method, STR("CONNECT"));
 
 	buf_fmt(out, "Proxy-Status: %s; error=%s; details=\"%s\"\r\n",
 	    x->snapshot->settings->name, row->proxy_error, row->name);
@@ -108,7 +108,7 @@ put_fields(struct buf *out, const struct exchange *x, bool closes)
 	if (closes && is_connect) /* clients that would go on here reconnect only when
 				     told so (RFC 9931) */
 		buf_text(out, "Proxy-Connection: close\r\n");
-	if (!closes && x->head.minor == 0)
+	if (!closes && x->head->minor == 0)
 		buf_text(out, "Connection: keep-alive\r\n");
 }
 
@@ -123,7 +123,7 @@ http_refuse(struct buf *out, const struct exchange *x, bool closes, int64_t at)
 	buf_fmt(out, "HTTP/1.1 %d weir: %s\r\n", row->status, row->name);
 	put_fields(out, x, closes);
 	buf_fmt(out, "Content-Length: %zu\r\n\r\n", body.n);
-	if (!str_eq(x->head.method, STR("HEAD")))
+	if (!str_eq(x->head->method, STR("HEAD")))
 		buf_str(out, buf_view(&body));
 	buf_fini(&body);
 }

@@ -14,6 +14,9 @@
  * verdicts. */
 #define ARENA_MAX ((size_t)256 * 1024)
 
+static const struct http_head no_head;
+const struct http_head exchange_connect_head = { .method = { "CONNECT", 7 }, .minor = 1 };
+
 struct exchange *
 exchange_begin(struct engine *e, const char *parent)
 {
@@ -22,9 +25,9 @@ exchange_begin(struct engine *e, const char *parent)
 	x->snapshot = snapshot_ref(e->snapshot);
 	arena_init(&x->arena, ARENA_MAX);
 	exchange_id_make(x->id);
-	if (parent != NULL)
-		memcpy(x->parent, parent, sizeof(x->parent));
+	x->parent = parent;
 	x->kind = RECORD_HTTP;
+	x->head = &no_head;
 	x->has_place = journal_reserve(e->journal);
 	x->wall = clock_wall_us();
 	x->begun = clock_mono_us();
@@ -42,12 +45,29 @@ refused(struct exchange *x)
 	return false;
 }
 
+/* What is known by now. */
+static struct facts
+facts_of(const struct exchange *x)
+{
+	struct facts f;
+
+	ask_facts(&f, &x->ask);
+	if (x->first.protocols != 0)
+		f.protocols = x->first.protocols;
+	f.has_hello = x->first.has_hello;
+	f.has_sni = x->first.has_sni;
+	f.has_ech = x->first.has_ech;
+	f.is_sni_equal = x->first.is_sni_equal;
+	return f;
+}
+
 bool
 exchange_admit(struct exchange *x)
 {
-	ask_facts(&x->facts, &x->ask);
-	if (match_admit(x->snapshot->rules, &x->facts, &x->arena, &x->admitted,
-		&x->verdict, NULL))
+	struct facts f = facts_of(x);
+
+	if (match_admit(
+		x->snapshot->rules, &f, &x->arena, &x->admitted, &x->verdict, NULL))
 		return true;
 	return refused(x);
 }
@@ -66,6 +86,8 @@ keep_answer(struct exchange *x, const struct found *found)
 bool
 exchange_vet(struct exchange *x, const struct found *found)
 {
+	struct facts f;
+
 	if (x->resolving != 0)
 		x->dns_ms = (clock_mono_us() - x->resolving) / 1000;
 	if (found->err != 0) {
@@ -74,8 +96,14 @@ exchange_vet(struct exchange *x, const struct found *found)
 		return false;
 	}
 	keep_answer(x, found);
-	if (match_address(x->snapshot->rules, &x->facts, &x->admitted, found->addr,
-		found->count, &x->snapshot->place, &x->vetted, &x->verdict, NULL))
+	x->vetted = arena_alloc(&x->arena, sizeof(*x->vetted));
+	if (x->vetted == NULL) {
+		x->reason = REASON_OVERLOADED;
+		return false;
+	}
+	f = facts_of(x);
+	if (match_address(x->snapshot->rules, &f, &x->admitted, found->addr, found->count,
+		&x->snapshot->place, x->vetted, &x->verdict, NULL))
 		return true;
 	x->dropped = x->verdict.why;
 	return refused(x);
@@ -84,30 +112,62 @@ exchange_vet(struct exchange *x, const struct found *found)
 bool
 exchange_judge(struct exchange *x)
 {
-	match_judge(x->snapshot->rules, &x->facts, &x->arena,
+	struct facts f = facts_of(x);
+
+	match_judge(x->snapshot->rules, &f, &x->arena,
 	    x->has_upstream ? &x->upstream.addr : NULL, &x->snapshot->place, &x->verdict,
 	    NULL);
 	return x->verdict.allow || refused(x);
 }
 
+void
+exchange_shrink(struct exchange *x)
+{
+	x->vetted = NULL;
+	arena_fini(&x->arena);
+}
+
 /* The same three questions under the new rules, for the address in use. */
 static bool
-judge_again(struct exchange *x, struct snapshot *s, struct admitted *in,
+judge_again(const struct exchange *x, struct snapshot *s, struct admitted *in,
     struct verdict *v, struct arena *a)
 {
+	struct facts f = facts_of(x);
 	struct vetted out;
 
-	if (!match_admit(s->rules, &x->facts, a, in, v, NULL) ||
+	if (!match_admit(s->rules, &f, a, in, v, NULL) ||
 	    !match_address(
-		s->rules, &x->facts, in, &x->upstream.addr, 1, &s->place, &out, v, NULL))
+		s->rules, &f, in, &x->upstream.addr, 1, &s->place, &out, v, NULL))
 		return false;
-	if (!x->verdict
-		 .allow) /* its first bytes are still to come: they will be judged */
+	if (x->first.protocols == 0 &&
+	    !f.has_request) /* what is spoken is judged when it comes */
 		return true;
-	if (x->facts.protocols == PROTOCOL_HTTP) /* its requests are judged one by one */
+	if (x->first.protocols == PROTOCOL_HTTP) /* its requests are judged one by one */
 		return (in->protocols & PROTOCOL_HTTP) != 0;
-	match_judge(s->rules, &x->facts, a, &x->upstream.addr, &s->place, v, NULL);
+	match_judge(s->rules, &f, a, &x->upstream.addr, &s->place, v, NULL);
 	return v->allow;
+}
+
+static void
+move_to(struct exchange *x, struct snapshot *s)
+{
+	snapshot_ref(s);
+	snapshot_unref(x->snapshot); /* old rules can go */
+	x->snapshot = s;
+}
+
+/* Nothing was judged yet: what admitted it must be the new rules', and stay. */
+static bool
+admit_again(struct exchange *x, struct snapshot *s)
+{
+	struct verdict v = { 0 };
+
+	if (judge_again(x, s, &x->admitted, &v, &x->arena)) {
+		move_to(x, s);
+		return true;
+	}
+	x->verdict.why = v.why;
+	return false;
 }
 
 bool
@@ -115,28 +175,25 @@ exchange_rejudge(struct exchange *x, struct snapshot *s)
 {
 	struct verdict v = { 0 };
 	struct admitted in;
+	struct arena a;
+	bool stays;
 
 	count_add(COUNT_TUNNELS_REJUDGED, 1);
-	if (!judge_again(x, s, &in, &v, &x->arena)) {
+	if (!x->verdict.allow)
+		return admit_again(x, s);
+	arena_init(&a, ARENA_MAX);
+	stays = judge_again(x, s, &in, &v, &a);
+	arena_fini(&a);
+	if (!stays) {
 		x->verdict.why =
-		    v.why; /* static or the new ruleset's, which outlives this call */
-		arena_fini(&x->arena);
-		return false;
-	}
-	if (v.allow) {
+		    v.why;    /* static or the new ruleset's, which outlives this call */
+	} else if (v.allow) { /* else plain HTTP in a tunnel: it keeps what it was allowed
+				 by */
 		v.allow_methods = STR_NONE;
 		x->verdict = v;
-		arena_fini(&x->arena); /* an idle tunnel keeps the dossier only */
-	} else if (!x->verdict.allow) {
-		x->admitted = in;
-	} else {
-		return true; /* the outer exchange of plain HTTP keeps what it was allowed
-				by */
+		move_to(x, s);
 	}
-	snapshot_ref(s);
-	snapshot_unref(x->snapshot); /* old rules can go */
-	x->snapshot = s;
-	return true;
+	return stays;
 }
 
 void
@@ -230,9 +287,9 @@ fill_target(struct record *r, const struct exchange *x)
 		r->host = &x->ask.host;
 		r->port = x->ask.port;
 	} else {
-		r->host_raw = x->head.target;
+		r->host_raw = x->head->target;
 	}
-	r->method = x->head.method;
+	r->method = x->head->method;
 	r->path = x->ask.has_request ? x->ask.path : STR_NONE;
 	r->query = x->ask.query;
 	if (x->verdict.allow)
@@ -248,9 +305,9 @@ fill_network(struct record *r, const struct exchange *x)
 	r->answer = x->answer;
 	r->nanswer = x->nanswer;
 	r->dns_dropped = x->dropped;
-	if (x->facts.has_hello && x->facts.has_sni && x->facts.is_sni_equal)
+	if (x->first.has_sni && x->first.is_sni_equal)
 		r->sni = x->ask.host.name;
-	r->has_ech = x->facts.has_ech;
+	r->has_ech = x->first.has_ech;
 	r->upstream = x->has_upstream ? &x->upstream : NULL;
 	r->has_assurance = x->verdict.allow;
 	r->assurance = x->verdict.assurance;
@@ -271,7 +328,7 @@ write_record(struct engine *e, const struct exchange *x, const char *client)
 {
 	struct record r = {
 		.id = x->id,
-		.parent = x->parent[0] != '\0' ? x->parent : NULL,
+		.parent = x->parent,
 		.seq = journal_next_seq(e->journal),
 		.kind = x->kind,
 		.verdict = &x->verdict,
@@ -287,7 +344,7 @@ write_record(struct engine *e, const struct exchange *x, const char *client)
 		.close = closers[x->closed_by],
 		.error = str_of(x->error),
 	};
-	const struct http_field *trace = http_field(&x->head, STR("Traceparent"));
+	const struct http_field *trace = http_field(x->head, STR("Traceparent"));
 
 	fill_target(&r, x);
 	fill_network(&r, x);

@@ -17,26 +17,34 @@ enum close_by { CLOSE_NOBODY, CLOSE_CLIENT, CLOSE_ORIGIN, CLOSE_WEIR };
 
 enum flag { FLAG_REUSED = 1, FLAG_RETRIED = 2, FLAG_WEBSOCKET = 4, FLAG_DELAYED = 8 };
 
+/* What a tunnel's first bytes said; protocols 0: they are still to come. */
+struct first_bytes {
+	uint8_t protocols; /* enum protocol */
+	bool has_hello, has_sni, has_ech;
+	bool is_sni_equal; /* to the ask's host */
+};
+
 struct exchange {
 	struct snapshot *snapshot;
 	struct arena arena; /* dies when the exchange ends; emptied when a tunnel opens */
-	char id[EXCHANGE_ID], parent[EXCHANGE_ID];
-	bool has_place; /* in the journal; without one the exchange is refused and not
-			   recorded */
+	char id[EXCHANGE_ID];
+	const char *parent; /* the outer exchange's id; it outlives this one */
+	bool has_place;     /* in the journal; without one the exchange is refused and not
+			       recorded */
 	enum record_kind kind;
 
 	/* GREET: what is asked.  Slices point into the request's buffer. */
 	struct ask ask;
-	struct http_head head;
-	struct facts facts; /* borrow from `ask` */
+	const struct http_head *head; /* the request's; never NULL */
+	struct first_bytes first;
 
 	/* DECIDE, RESOLVE, JUDGE */
 	struct admitted admitted;
 	struct verdict verdict;
-	struct vetted vetted;
+	struct vetted *vetted; /* the arena's; NULL before and after dialling */
 	char *canonical;       /* end of the CNAME chain when it differs; owned */
 	const char *dropped;   /* why the answer was refused; static */
-	struct addr answer[4]; /* the first ones, for the record */
+	struct addr answer[2]; /* the first ones, for the record */
 	uint8_t nanswer;
 	uint8_t flags;
 	bool has_upstream;
@@ -53,6 +61,9 @@ struct exchange {
 	msec dns_ms, connect_ms; /* -1: did not happen */
 };
 
+/* A CONNECT's head when its bytes are gone. */
+extern const struct http_head exchange_connect_head;
+
 struct exchange *exchange_begin(struct engine *e, const char *parent);
 
 /* DECIDE: may this be looked up and dialled at all?  False: x->reason says why not. */
@@ -61,6 +72,8 @@ bool exchange_admit(struct exchange *x) MUST_CHECK;
 bool exchange_vet(struct exchange *x, const struct found *found) MUST_CHECK;
 /* JUDGE: all that is known now; true: x->verdict is an allow. */
 bool exchange_judge(struct exchange *x) MUST_CHECK;
+/* An idle tunnel keeps the dossier only, not what judging needed. */
+void exchange_shrink(struct exchange *x);
 /* Again under another snapshot (a reload), for a tunnel that is open.  True: it may stay,
  * and holds the new one. */
 bool exchange_rejudge(struct exchange *x, struct snapshot *s) MUST_CHECK;

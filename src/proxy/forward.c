@@ -178,7 +178,7 @@ head_text(struct forward *f, bool is_chunked)
 	};
 
 	buf_reset(&f->e->text);
-	if (!remake_response(&f->e->text, &f->response, f->x->head.minor, &how))
+	if (!remake_response(&f->e->text, &f->response, f->x->head->minor, &how))
 		return STR_NONE;
 	return buf_view(&f->e->text);
 }
@@ -196,7 +196,7 @@ pass_interim(struct forward *f)
 		    "too many interim responses");
 		return false;
 	}
-	if (f->x->head.minor == 0)
+	if (f->x->head->minor == 0)
 		return true;
 	head = head_text(f, false);
 	if (head.n == 0) {
@@ -238,7 +238,7 @@ on_relayed(void *arg, enum relay_end how)
 static bool
 is_right_accept(const struct forward *f)
 {
-	const struct http_field *key = http_field(&f->x->head, STR("Sec-WebSocket-Key"));
+	const struct http_field *key = http_field(f->x->head, STR("Sec-WebSocket-Key"));
 	const struct http_field *got =
 	    http_field(&f->response, STR("Sec-WebSocket-Accept"));
 	char want[29];
@@ -290,10 +290,10 @@ begin_answer(struct forward *f)
 {
 	bool has_end =
 	    f->response.framing == HTTP_LENGTH || f->response.framing == HTTP_NO_BODY;
-	bool is_old = f->x->head.minor == 0;
+	bool is_old = f->x->head->minor == 0;
 
 	f->has_head = f->has_answered = true;
-	f->is_client_kept = f->x->head.is_kept && (has_end || !is_old) &&
+	f->is_client_kept = f->x->head->is_kept && (has_end || !is_old) &&
 			    !f->e->is_draining && !f->is_up_broken &&
 			    (!f->is_pinned || f->response.is_kept);
 	f->is_origin_kept =
@@ -313,7 +313,7 @@ begin_answer(struct forward *f)
 static bool
 take_head(struct forward *f, struct str rest)
 {
-	http_response_for(&f->response, f->x->head.method);
+	http_response_for(&f->response, f->x->head->method);
 	if (f->response.status == 101) {
 		upgrade(f, rest);
 		return false;
@@ -409,7 +409,7 @@ feed_down(struct forward *f, struct str in)
 static bool
 may_try_again(const struct forward *f)
 {
-	struct str m = f->x->head.method;
+	struct str m = f->x->head->method;
 
 	return f->origin->is_reused && !f->has_answered && f->head.n == 0 &&
 	       f->up.payload == 0 && f->up.is_done &&
@@ -603,11 +603,11 @@ request_text(struct forward *f)
 		.arena = &f->x->arena,
 		.strips_rewriters = f->x->verdict.strip_rewriters,
 		.is_upgrade = f->x->ask.wants_websocket,
-		.is_chunked = f->x->head.framing == HTTP_CHUNKED,
+		.is_chunked = f->x->head->framing == HTTP_CHUNKED,
 	};
 
 	buf_reset(&f->e->text);
-	if (!remake_request(&f->e->text, &f->x->head, &f->x->ask, &how))
+	if (!remake_request(&f->e->text, f->x->head, &f->x->ask, &how))
 		return STR_NONE;
 	return buf_view(&f->e->text);
 }
@@ -640,8 +640,8 @@ forward_start(struct forward *f, struct engine *e, struct exchange *x,
 		.rate_at = now,
 		.done = done,
 		.arg = arg };
-	flow_init(&f->up, &x->head, x->head.framing == HTTP_CHUNKED);
-	flow_init(&f->down, &x->head, false);
+	flow_init(&f->up, x->head, x->head->framing == HTTP_CHUNKED);
+	flow_init(&f->down, x->head, false);
 	buf_init(&f->head, x->snapshot->response_limit.head + SCRATCH);
 	http_reader_init(&f->reader, HTTP_RESPONSE, &x->snapshot->response_limit);
 	timer_init(&f->timer, on_timer, f);

@@ -22,14 +22,6 @@ make_key(
 	return (struct str){ out, (size_t)n };
 }
 
-void
-origins_init(struct origins *p, struct loop *l, size_t max)
-{
-	*p = (struct origins){ .loop = l, .max = max };
-	map_init(&p->by_key);
-	list_init(&p->age);
-}
-
 /* Out of the pool, still open. */
 static void
 unlink_kept(struct origin *o)
@@ -39,7 +31,6 @@ unlink_kept(struct origin *o)
 
 	list_remove(&o->link);
 	list_remove(&o->age);
-	timer_clear(&o->timer);
 	if (same != NULL && list_is_empty(same))
 		free(map_del(&p->by_key, str_of(o->key)));
 	free(o->key);
@@ -62,6 +53,7 @@ origins_fini(struct origins *p)
 {
 	while (!list_is_empty(&p->age))
 		discard(list_entry(p->age.next, struct origin, age));
+	timer_clear(&p->timer);
 	map_fini(&p->by_key, free);
 }
 
@@ -109,10 +101,31 @@ on_unasked(void *arg, unsigned what)
 		discard(arg);
 }
 
+/* Kept ones stand in the order they came; a reload may have changed how long they stay.
+ */
 static void
 on_idle(void *arg)
 {
-	discard(arg);
+	struct origins *p = arg;
+	msec now = loop_now(p->loop);
+
+	while (!list_is_empty(&p->age)) {
+		struct origin *o = list_entry(p->age.next, struct origin, age);
+		if (o->until > now) {
+			timer_set(p->loop, &p->timer, o->until - now);
+			return;
+		}
+		discard(o);
+	}
+}
+
+void
+origins_init(struct origins *p, struct loop *l, size_t max)
+{
+	*p = (struct origins){ .loop = l, .max = max };
+	map_init(&p->by_key);
+	list_init(&p->age);
+	timer_init(&p->timer, on_idle, p);
 }
 
 void
@@ -135,8 +148,9 @@ origin_keep(struct origins *p, struct origin *o, const char *client,
 	list_append(same, &o->link);
 	list_append(&p->age, &o->age);
 	stream_attach(&o->stream, on_unasked, o);
-	timer_init(&o->timer, on_idle, o);
-	timer_set(p->loop, &o->timer, idle_ms);
+	o->until = loop_now(p->loop) + idle_ms;
+	if (!timer_is_set(&p->timer))
+		timer_set(p->loop, &p->timer, idle_ms);
 	if (++p->n > p->max)
 		discard(list_entry(p->age.next, struct origin, age));
 }

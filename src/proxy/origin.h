@@ -19,7 +19,7 @@ struct origin {
 	struct origins *pool; /* while kept, else NULL */
 	struct list link;     /* among those with the same key */
 	struct list age;      /* among all kept ones, oldest first */
-	struct timer timer;
+	msec until;           /* then it is closed */
 	char *key;
 };
 
@@ -27,6 +27,7 @@ struct origins {
 	struct loop *loop;
 	struct map by_key; /* struct list heads */
 	struct list age;
+	struct timer timer; /* the oldest one's */
 	size_t n, max;
 };
 

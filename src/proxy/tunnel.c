@@ -27,6 +27,7 @@ enum phase {
 
 struct peek {
 	enum phase phase;
+	struct timer timer; /* the first bytes must come in time */
 	bool is_second;
 	struct buf client;          /* read from the client, not yet sent on */
 	struct buf server;          /* read from the origin, not yet sent on */
@@ -43,6 +44,7 @@ drop_peek(struct tunnel *t)
 {
 	if (t->peek == NULL)
 		return;
+	timer_clear(&t->peek->timer);
 	buf_fini(&t->peek->client);
 	buf_fini(&t->peek->server);
 	free(t->peek);
@@ -52,7 +54,6 @@ drop_peek(struct tunnel *t)
 void
 tunnel_cancel(struct tunnel *t)
 {
-	timer_clear(&t->timer);
 	if (t->peek == NULL) {
 		t->x->up = t->relay.up;
 		t->x->down = t->relay.down;
@@ -64,7 +65,6 @@ tunnel_cancel(struct tunnel *t)
 static void
 end(struct tunnel *t, enum tunnel_end how, enum reason reason, enum close_by by)
 {
-	timer_clear(&t->timer);
 	drop_peek(t);
 	t->x->reason = reason;
 	t->x->closed_by = by;
@@ -97,21 +97,23 @@ on_relayed(void *arg, enum relay_end how)
 }
 
 static void
-splice_now(struct tunnel *t)
+relay(struct tunnel *t, struct str up, struct str down)
 {
 	const struct settings *set = t->x->snapshot->settings;
-	struct peek *p = t->peek;
 
-	timer_clear(&t->timer);
-	arena_fini(&t->x->arena); /* what judging needed; an idle tunnel keeps the dossier
-				     only */
-	t->peek = NULL;
-	relay_start(&t->relay, t->e->loop, t->e->pipes, t->client, t->origin,
-	    buf_view(&p->client), buf_view(&p->server), set->limits_idle,
-	    set->limits_write_timeout, on_relayed, t);
+	exchange_shrink(t->x);
+	relay_start(&t->relay, t->e->loop, t->e->pipes, t->client, t->origin, up, down,
+	    set->limits_idle, set->limits_write_timeout, on_relayed, t);
 	t->relay.up += t->x->up; /* what was flushed while peeking */
 	t->relay.down += t->x->down;
-	t->peek = p;
+}
+
+static void
+splice_now(struct tunnel *t)
+{
+	struct peek *p = t->peek;
+
+	relay(t, buf_view(&p->client), buf_view(&p->server));
 	drop_peek(t);
 }
 
@@ -207,7 +209,7 @@ is_same_name(const struct tunnel *t, const struct hello *h)
 static enum step
 judge_hello(struct tunnel *t, const struct hello *h)
 {
-	struct facts *f = &t->x->facts;
+	struct first_bytes *f = &t->x->first;
 	struct peek *p = t->peek;
 
 	if (p->is_second) {
@@ -258,7 +260,7 @@ hand_back(struct tunnel *t)
 	struct peek *p = t->peek;
 	struct str first = buf_view(&p->client);
 
-	timer_clear(&t->timer);
+	timer_clear(&p->timer);
 	t->peek = NULL;
 	t->done(t->arg, TUNNEL_HTTP, first);
 	buf_fini(&p->client);
@@ -310,7 +312,7 @@ flush(struct tunnel *t)
 		return END;
 	}
 	p->phase = PEEK_SERVER;
-	timer_set(t->e->loop, &t->timer, t->x->snapshot->settings->limits_idle);
+	timer_set(t->e->loop, &t->peek->timer, t->x->snapshot->settings->limits_idle);
 	return NEXT;
 }
 
@@ -406,7 +408,8 @@ pass_retry(struct tunnel *t)
 	p->is_second = true;
 	p->phase = PEEK_SKIP;
 	hello_reader_init(&p->reader, p->message);
-	timer_set(t->e->loop, &t->timer, t->x->snapshot->settings->limits_hello_timeout);
+	timer_set(
+	    t->e->loop, &t->peek->timer, t->x->snapshot->settings->limits_hello_timeout);
 	return NEXT;
 }
 
@@ -461,28 +464,28 @@ tunnel_start(struct tunnel *t, struct engine *e, struct exchange *x,
     struct stream *client, struct stream *origin, struct str early, tunnel_done *done,
     void *arg)
 {
-	struct peek *p = mem_alloc(sizeof(*p));
+	struct peek *p;
 
 	*t = (struct tunnel){ .e = e,
 		.x = x,
 		.client = client,
 		.origin = origin,
-		.peek = p,
 		.done = done,
 		.arg = arg };
+	if (x->admitted.is_tcp) { /* nothing of it is looked at */
+		relay(t, early, STR_NONE);
+		return;
+	}
+	t->peek = p = mem_alloc(sizeof(*p));
 	memset(p, 0, offsetof(struct peek, message));
 	buf_init(&p->client, HELD_MAX);
 	buf_init(&p->server, SCRATCH);
 	buf_str(&p->client, early);
 	hello_reader_init(&p->reader, p->message);
-	timer_init(&t->timer, on_timeout, t);
-	if (x->admitted.is_tcp) {
-		splice_now(t);
-		return;
-	}
 	stream_attach(client, on_event, t);
 	stream_attach(origin, on_event, t);
-	timer_set(e->loop, &t->timer, x->snapshot->settings->limits_hello_timeout);
-	if (early.n > 0 || (client->ready & STREAM_READ))
+	timer_init(&p->timer, on_timeout, t);
+	timer_set(e->loop, &p->timer, x->snapshot->settings->limits_hello_timeout);
+	if (early.n > 0 || stream_may_read(client))
 		stream_kick(client);
 }

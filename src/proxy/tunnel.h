@@ -27,7 +27,6 @@ struct tunnel {
 	struct stream *client, *origin;
 	struct peek *peek; /* NULL once spliced: an idle tunnel holds no buffer */
 	struct relay relay;
-	struct timer timer;
 	tunnel_done *done; /* once, never inside start */
 	void *arg;
 };
