@@ -577,6 +577,7 @@ stage_dial(struct conn *c)
 	struct exchange *x = c->x;
 	char text[ADDR_TEXT];
 
+	assert(c->origin == NULL); /* another exchange's goes to another host */
 	if (x->kind == RECORD_HTTP && !x->ask.wants_websocket && !c->is_dialled_anew)
 		c->origin = origin_take(&c->e->origins, share_key(c, text), &x->ask.host,
 		    x->vetted, on_origin_early, c);
@@ -865,10 +866,21 @@ say_refusal(const struct conn *c)
 	buf_fini(&rule);
 }
 
+/* Only a tunnel's origin outlives one exchange: the next may be to another host. */
+static void
+let_origin_go(struct conn *c)
+{
+	if (c->outer != NULL)
+		return;
+	origin_close(c->e->loop, c->origin);
+	c->origin = NULL;
+}
+
 static enum next
 stage_record(struct conn *c)
 {
 	say_refusal(c);
+	let_origin_go(c);
 	end_exchange(c, &c->x); /* its slices point into the request that goes next */
 	switch ((enum after)c->after) {
 	case AFTER_NEXT:
