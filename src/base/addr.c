@@ -356,7 +356,7 @@ prefix_text(char out[static PREFIX_TEXT], const struct prefix *p)
 {
 	char addr[ADDR_TEXT];
 	bool is_v4 = p->len >= V4_BITS_BEFORE && addr_is_v4(&p->addr);
-	unsigned bits = is_v4 ? p->len - V4_BITS_BEFORE : p->len;
+	unsigned bits = is_v4 ? p->len - (unsigned)V4_BITS_BEFORE : p->len;
 
 	snprintf(out, PREFIX_TEXT, "%s/%u", addr_text(addr, &p->addr), bits);
 	return out;
