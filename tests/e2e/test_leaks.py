@@ -1,5 +1,4 @@
 """Nothing stays behind: memory is flat and descriptors come back."""
-import os
 import resource
 import selectors
 import socket
@@ -7,13 +6,12 @@ import socket
 import pytest
 
 from rig import origin as origins
-from rig.weir import wait_for
+from rig.weir import SANITIZED, wait_for
 from rules import http, tcp
 
 NAME = "allowed.test"
 OFF = {"client_connections": 0, "client_rate": 0, "client_connecting": 0}
 KEPT = 48  # descriptors workers rightly keep: idle pipes, a resolver's sockets, kept connections to origins
-SANITIZED = "ASAN_OPTIONS" in os.environ or "TSAN_OPTIONS" in os.environ  # their allocators keep what is freed
 
 
 class Sink:

@@ -9,6 +9,7 @@ import time
 
 WAIT = 10
 START_WAIT = 60  # a sanitized build on a busy machine takes its time
+SANITIZED = "ASAN_OPTIONS" in os.environ or "TSAN_OPTIONS" in os.environ
 TICK = 0.002  # between two looks at a condition nobody signals
 
 FREE_OF_LIMITS = {"client_rate": 0, "client_connections": 0}
@@ -211,6 +212,10 @@ class Weir:
 
     def descriptors(self):
         return len(os.listdir("/proc/%d/fd" % self.process.pid))
+
+    def grew(self, before, most):
+        """Has it more than `most` KiB over `before`?  A sanitizer's allocator keeps what is freed."""
+        return self.rss_kib() - before > most and not SANITIZED
 
     def rss_kib(self):
         with open("/proc/%d/status" % self.process.pid) as f:
