@@ -5,16 +5,16 @@
  * knows nothing of a proxy to what is one; each layer uses only those above it
  * here that src/LAYERS allows:
  *
- *	base	 text, memory, addresses, the loop; which addresses may be dialled (guard)
- *	wire	 bytes -> meaning and back: HTTP/1.1, hosts and URLs, TLS hellos, DNS,
- *JSON conf	 files people write: YAML with places, weir.yaml, all errors at once state
- *what workers share and change: limits of each client
- *	net	 sockets: listeners, streams, names to addresses, dialling, relaying
- *	policy	 may this be asked, dialled, carried?  pure: `check` and `explain` run it
- *too audit	 what is written down, without its secrets, in a chain
- *	proxy	 one exchange from its first byte to its record
- *	daemon	 workers, reload, drain, health
- *	cmd	 subcommands: a file and a row of the table below for each
+ *	base	text, memory, addresses, the loop; guard: which addresses may be dialled
+ *	wire	bytes to meaning and back: HTTP/1.1, hosts, URLs, TLS hellos, DNS, JSON
+ *	conf	files people write: YAML with places, weir.yaml, all errors at once
+ *	state	what workers share and change: limits of each client
+ *	net	sockets: listeners, streams, names to addresses, dialling, relaying
+ *	policy	may this be asked, dialled, carried?  pure: `check`, `explain` run it
+ *	audit	what is written down, without its secrets, in a chain
+ *	proxy	one exchange from its first byte to its record
+ *	daemon	workers, reload, drain, health
+ *	cmd	subcommands: a file and a row of the table below for each
  *
  * Begin with proxy/exchange for the way of a request, with policy/match for what
  * decides it, with the .def files for every setting, reason, counter and error.
@@ -106,7 +106,7 @@ main(int argc, char **argv)
 		return print_version();
 	if (!is_one_of(argv[1], "help", "--help", "-h"))
 		return run_command(argc - 1, argv + 1);
-	if (argc < 3)
+	if (argc < 3 || is_one_of(argv[2], "help", "--help", "-h"))
 		return print_usage(stdout, EXIT_YES);
 	return run_command(2, (char *[]){ argv[2], help_option, NULL });
 }

@@ -7,6 +7,7 @@
 
 #include "base/str.h"
 #include "cmd/main.h"
+#include "cmd/usage.h"
 #include "daemon/control.h"
 
 static const char help[] =
@@ -32,13 +33,6 @@ static const struct option options[] = {
 	{ NULL, 0, NULL, 0 },
 };
 
-static int
-usage_error(const char *what)
-{
-	fprintf(stderr, "weir run: %s\n%s", what, help);
-	return EXIT_USAGE;
-}
-
 int
 cmd_run(int argc, char **argv)
 {
@@ -46,7 +40,8 @@ cmd_run(int argc, char **argv)
 	const char **allow = mem_zalloc((size_t)argc * sizeof(*allow));
 	int opt, code;
 
-	while ((opt = getopt_long(argc, argv, "c:h", options, NULL)) != -1) {
+	opterr = 0;
+	while ((opt = getopt_long(argc, argv, ":c:h", options, NULL)) != -1) {
 		switch (opt) {
 		case 'c':
 			o.config = optarg;
@@ -60,14 +55,15 @@ cmd_run(int argc, char **argv)
 			return EXIT_YES;
 		default:
 			free(allow);
-			return usage_error("see above");
+			return usage_refuse_option("run", argv, opt);
 		}
 	}
 	o.allow = allow;
 	if (optind < argc)
-		code = usage_error("takes no arguments");
+		code = usage_refuse("run",
+		    "\"%s\" is no option; a configuration is -c FILE", argv[optind]);
 	else if (o.config != NULL && o.nallow > 0)
-		code = usage_error(
+		code = usage_refuse("run",
 		    "--allow is for a weir without -c; write a rule into the policy");
 	else
 		code = control_run(&o);
