@@ -458,9 +458,3 @@ explain_print_text(const struct explained *e, const struct ruleset *rs, struct b
 	print_trace(&e->trace, to);
 	print_fix(&e->fix, to);
 }
-
-void
-explain_fix_yaml(const struct explained *e, struct buf *to)
-{
-	fix_yaml(&e->fix, to);
-}

@@ -54,7 +54,5 @@ void explain_print_json(
     const struct explained *e, const struct ruleset *rs, struct str id, struct buf *to);
 void explain_print_text(
     const struct explained *e, const struct ruleset *rs, struct buf *to);
-/* The fix as an entry to paste under `allow:`; nothing when there is none. */
-void explain_fix_yaml(const struct explained *e, struct buf *to);
 
 #endif

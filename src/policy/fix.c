@@ -289,3 +289,48 @@ fix_yaml(const struct fix *fix, struct buf *to)
 	if (fix->metadata)
 		buf_text(to, "  metadata: true\n");
 }
+
+static void
+line_text(struct buf *to, struct str s)
+{
+	buf_char(to, '\'');
+	for (size_t i = 0; i < s.n; i++) {
+		if (s.p[i] == '\'')
+			buf_char(to, '\'');
+		buf_char(to, s.p[i]);
+	}
+	buf_char(to, '\'');
+}
+
+static void
+line_list(struct buf *to, const char *key, struct str word)
+{
+	if (word.n == 0)
+		return;
+	buf_fmt(to, ", %s: [", key);
+	line_text(to, word);
+	buf_char(to, ']');
+}
+
+void
+fix_line(const struct fix *fix, struct buf *to)
+{
+	char range[PREFIX_TEXT];
+
+	if (!fix->is_there)
+		return;
+	buf_text(to, "- { host: ");
+	line_text(to, fix->host);
+	buf_fmt(to, ", protocol: %s", protocol_name(fix->protocol));
+	if (fix->port != 0)
+		buf_fmt(to, ", ports: [%u]", (unsigned)fix->port);
+	line_list(to, "methods", fix->method);
+	line_list(to, "paths", fix->path);
+	for (size_t i = 0; i < fix->nprivate; i++)
+		buf_fmt(to, "%s'%s'%s", i == 0 ? ", private: [" : ", ",
+		    prefix_text(range, &fix->private[i]),
+		    i + 1 == fix->nprivate ? "]" : "");
+	if (fix->metadata)
+		buf_text(to, ", metadata: true");
+	buf_text(to, " }");
+}

@@ -41,5 +41,7 @@ void fix_json(const struct fix *fix,
     struct json_out *j); /* {"rule":{...},"also_admits":[...]} or null */
 /* An entry to paste under `allow:`; nothing when there is none. */
 void fix_yaml(const struct fix *fix, struct buf *to);
+/* The same in one line without a double quote, so that a log can carry it unescaped. */
+void fix_line(const struct fix *fix, struct buf *to);
 
 #endif

@@ -42,6 +42,9 @@ ask_again(struct explained *out, const struct exchange *x, struct arena *a)
 		.has_answers = x->nanswer > 0,
 	};
 
+	if (x->reason == REASON_DNS_FAILED || x->reason == REASON_DNS_TIMEOUT)
+		ask.dns_error = x->reason;
+
 	if (x->ask.host.len == 0)
 		return false;
 	ask.target = target_of(x, a);
@@ -99,6 +102,6 @@ advice_rule(struct buf *out, const struct exchange *x)
 
 	arena_init(&a, ADVICE_MAX);
 	if (ask_again(&e, x, &a))
-		explain_fix_yaml(&e, out);
+		fix_line(&e.fix, out);
 	arena_fini(&a);
 }

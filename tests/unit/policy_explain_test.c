@@ -56,7 +56,7 @@ ask_for(struct explain_ask *ask, const char *method, const char *target,
 /* The policy with the fix under its allow list decides otherwise about this, and not
  * about that. */
 static void
-check_fix(const struct fix_case *c, const struct ruleset_terms *terms,
+check_fix(const struct fix_case *c, const char *fix, const struct ruleset_terms *terms,
     const struct place *place)
 {
 	struct explain_ask ask;
@@ -69,7 +69,7 @@ check_fix(const struct fix_case *c, const struct ruleset_terms *terms,
 	arena_init(&a, 1 << 20);
 	buf_init(&b, 4096);
 	buf_text(&b, "allow:\n");
-	buf_text(&b, c->fix);
+	buf_text(&b, fix);
 	buf_text(&b, strchr(policy, '\n') + 1);
 	rs = load(buf_cstr(&b), terms);
 	ask_for(&ask, c->method, c->target, c->answer, &addr);
@@ -103,12 +103,18 @@ check_fixes(const struct fix_case *cases, size_t n, const struct ruleset_terms *
 		ask_for(&ask, cases[i].method, cases[i].target, cases[i].answer, &addr);
 		explain(&e, rs, &place, &ask, &a);
 		assert_row(cases[i].target, !e.verdict.allow);
-		explain_fix_yaml(&e, &b);
+		fix_yaml(&e.fix, &b);
 		if (strcmp(buf_cstr(&b), cases[i].fix == NULL ? "" : cases[i].fix) != 0)
 			fail_msg("%s: %s", cases[i].target, buf_cstr(&b));
 		assert_row(cases[i].target, (e.fix.nalso > 0) == (cases[i].fix != NULL));
-		if (cases[i].fix != NULL)
-			check_fix(&cases[i], terms, &place);
+		if (cases[i].fix != NULL) {
+			check_fix(&cases[i], cases[i].fix, terms, &place);
+			buf_reset(&b);
+			fix_line(&e.fix, &b);
+			assert_null(strpbrk(buf_cstr(&b), "\n\""));
+			buf_char(&b, '\n');
+			check_fix(&cases[i], buf_cstr(&b), terms, &place);
+		}
 		buf_fini(&b);
 		arena_fini(&a);
 	}
