@@ -152,6 +152,14 @@ hide_secrets(struct tree *t, const struct node *block, const char *prefix)
 
 /* ---- reading */
 
+static bool
+is_of_a_policy(struct str key)
+{
+	return str_eq(key, STR("allow")) || str_eq(key, STR("deny")) ||
+	       str_eq(key, STR("network")) || str_eq(key, STR("expect")) ||
+	       str_eq(key, STR("policy")) || str_eq(key, STR("mode"));
+}
+
 static void
 unknown_key(const struct load *load, const struct node *n, const char *prefix)
 {
@@ -163,6 +171,9 @@ unknown_key(const struct load *load, const struct node *n, const char *prefix)
 		snprintf(hint, sizeof(hint), "did you mean \"%s%s\"?", prefix, near);
 	else if (other != NULL)
 		snprintf(hint, sizeof(hint), "did you mean \"%s\"?", other);
+	else if (prefix[0] == '\0' && is_of_a_policy(n->key))
+		snprintf(hint, sizeof(hint),
+		    "this is a key of a policy; name its file under policies");
 	node_key_error(load->l.t, n, load->l.rep, "unknown_key",
 	    hint[0] == '\0' ? NULL : hint, "there is no key \"%s%.*s\"", prefix,
 	    STR_ARG(n->key));
@@ -328,7 +339,8 @@ check_whole(const struct load *load)
 		    node_of(s, "production") == NULL ? " (the default)" : "");
 	if (s->policies.n == 0 && !is_bad(load, "policies"))
 		key_finding(s, load->l.rep, SEVERITY_ERROR, "policies", "no_policies",
-		    "policies must name at least one policy file");
+		    "policies must name at least one policy file: policies: "
+		    "[policy.yaml]");
 }
 
 void
@@ -338,7 +350,7 @@ settings_check_listener(
 	if (s->listen_proxy.n == 0)
 		key_finding(s, rep, severity, "listen.proxy", "no_listener",
 		    "listen.proxy names no place to listen at, so nobody could use this "
-		    "proxy");
+		    "proxy: listen: { proxy: [\"127.0.0.1:3128\"] }");
 }
 
 /* ---- loading */

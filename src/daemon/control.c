@@ -97,7 +97,7 @@ load_snapshot(struct control *c, struct settings *set, struct report *rep)
 {
 	struct endpoint service[SERVERS_MAX];
 	struct buf policy;
-	struct ruleset_source laptop = { .name = "laptop" };
+	struct ruleset_source laptop = { .name = "quickstart" };
 	struct snapshot_inputs in = { .generation = c->generation + 1,
 		.server = service };
 	struct snapshot *s;
@@ -112,6 +112,10 @@ load_snapshot(struct control *c, struct settings *set, struct report *rep)
 	}
 	s = snapshot_new(set, &in, rep);
 	buf_fini(&policy);
+	if (s != NULL && rep->errors > 0) { /* of the settings: no listener */
+		snapshot_unref(s);
+		return NULL;
+	}
 	if (s != NULL)
 		c->generation++;
 	return s;
@@ -165,7 +169,8 @@ log_report(const struct report *rep)
 		const struct finding *f = &rep->finding[i];
 		log_write(f->severity == SEVERITY_ERROR ? LOG_ERROR : LOG_WARN, f->text,
 		    "code", f->code, "file", f->mark.file != NULL ? f->mark.file : "",
-		    "line", NUM((int64_t)f->mark.line), NULL);
+		    "line", NUM((int64_t)f->mark.line), f->hint != NULL ? "hint" : NULL,
+		    f->hint, NULL);
 	}
 }
 
@@ -471,6 +476,8 @@ say_started(const struct control *c)
 		    "audit", set->audit_path);
 	else if (set->user == NULL && geteuid() == 0)
 		log_warn("running as root: name a user in the configuration");
+	if (set->audit_path == NULL)
+		log_warn("no audit log: what passes is not recorded; write audit.path");
 	log_info("serving", "proxy", where, "workers", NUM((int64_t)c->nworker),
 	    "descriptors", NUM((int64_t)c->descriptors), "policy",
 	    ruleset_digest(c->snapshot->rules));

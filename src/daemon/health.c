@@ -100,7 +100,25 @@ print_page(const struct health *h, const struct http_head *head, struct buf *to)
 	for (size_t i = 0; i < sizeof(pages) / sizeof(pages[0]); i++)
 		if (str_eq(head->target, str_of(pages[i].path)))
 			return pages[i].print(h, to);
+	buf_text(to, "there are /healthz, /readyz and /metrics\n");
 	return 404;
+}
+
+static const char *
+phrase(int status)
+{
+	switch (status) {
+	case 200:
+		return "OK";
+	case 400:
+		return "Bad Request";
+	case 404:
+		return "Not Found";
+	case 405:
+		return "Method Not Allowed";
+	default:
+		return "Service Unavailable";
+	}
 }
 
 static void
@@ -111,8 +129,7 @@ answer(struct visit *v, int status, bool has_body, const struct buf *body)
 	    "HTTP/1.1 %d %s\r\n%sContent-Type: text/plain; version=0.0.4; "
 	    "charset=utf-8\r\n"
 	    "Cache-Control: no-store\r\nContent-Length: %zu\r\nConnection: close\r\n\r\n",
-	    status, status == 200 ? "OK" : "No",
-	    status == 405 ? "Allow: GET, HEAD\r\n" : "", body->n);
+	    status, phrase(status), status == 405 ? "Allow: GET, HEAD\r\n" : "", body->n);
 	if (has_body)
 		buf_str(&v->out, buf_view(body));
 }
