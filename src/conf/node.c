@@ -168,7 +168,7 @@ node_int(const struct tree *t, const struct node *n, struct report *rep, int64_t
 	number = is_negative ? -number : number;
 	if (value > INT64_MAX || number < min || number > max) {
 		node_error(t, n, rep, "out_of_range", NULL,
-		    "%.*s is not within %lld and %lld", STR_ARG(n->text), (long long)min,
+		    "%.*s is not between %lld and %lld", STR_ARG(n->text), (long long)min,
 		    (long long)max);
 		return false;
 	}
@@ -244,6 +244,31 @@ node_quantity(const struct tree *t, const struct node *n, struct report *rep,
 	}
 	*out = (int64_t)number * factor;
 	return true;
+}
+
+static const char *
+quantity_text(char out[static QUANTITY_TEXT], const struct quantity *q, int64_t value)
+{
+	const struct unit *best = &q->unit[0];
+
+	for (size_t i = 1; i < sizeof(q->unit) / sizeof(q->unit[0]); i++)
+		if (q->unit[i].name != NULL && value % q->unit[i].factor == 0)
+			best = &q->unit[i];
+	snprintf(out, QUANTITY_TEXT, "%lld%s", (long long)(value / best->factor),
+	    value == 0 ? "" : best->name);
+	return out;
+}
+
+const char *
+duration_text(char out[static QUANTITY_TEXT], int64_t ms)
+{
+	return quantity_text(out, &duration, ms);
+}
+
+const char *
+size_text(char out[static QUANTITY_TEXT], int64_t bytes)
+{
+	return quantity_text(out, &size, bytes);
 }
 
 bool

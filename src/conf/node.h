@@ -46,6 +46,10 @@ bool node_int(const struct tree *t, const struct node *n, struct report *rep, in
 /* Any scalar that is no null; out is NUL-terminated and lives as long as the tree. */
 bool node_str(
     const struct tree *t, const struct node *n, struct report *rep, struct str *out);
+#define QUANTITY_TEXT 32
+/* As node_duration() and node_size() read it, in the largest unit that fits. */
+const char *duration_text(char out[static QUANTITY_TEXT], int64_t ms);
+const char *size_text(char out[static QUANTITY_TEXT], int64_t bytes);
 bool node_duration(const struct tree *t, const struct node *n, struct report *rep,
     int64_t *ms); /* "250ms" "5s" "2m" "24h" or 0 */
 bool node_size(const struct tree *t, const struct node *n, struct report *rep,

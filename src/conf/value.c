@@ -51,15 +51,17 @@ const struct type type_BOOL = { "boolean", NULL, bool_read, bool_same, NULL };
 
 /* ---- numbers */
 
-/* Sets the field when the number is within the row's bounds. */
+/* Sets the field when the quantity is within the row's bounds. */
 static bool
 within(const struct loading *l, const struct row *row, const struct node *n,
-    int64_t number, void *field)
+    int64_t number, const char *(*text)(char[static QUANTITY_TEXT], int64_t), void *field)
 {
+	char min[QUANTITY_TEXT], max[QUANTITY_TEXT];
+
 	if (number < row->min || number > row->max) {
 		node_error(l->t, n, l->rep, "out_of_range", NULL,
-		    "%.*s is not within %lld and %lld %s", STR_ARG(n->text),
-		    (long long)row->min, (long long)row->max, row->type->unit);
+		    "%.*s is not between %s and %s", STR_ARG(n->text),
+		    text(min, row->min), text(max, row->max));
 		return false;
 	}
 	*(int64_t *)field = number;
@@ -79,7 +81,8 @@ duration_read(
 {
 	int64_t ms;
 
-	return node_duration(l->t, n, l->rep, &ms) && within(l, row, n, ms, field);
+	return node_duration(l->t, n, l->rep, &ms) &&
+	       within(l, row, n, ms, duration_text, field);
 }
 
 static bool
@@ -88,7 +91,8 @@ size_read(
 {
 	int64_t bytes;
 
-	return node_size(l->t, n, l->rep, &bytes) && within(l, row, n, bytes, field);
+	return node_size(l->t, n, l->rep, &bytes) &&
+	       within(l, row, n, bytes, size_text, field);
 }
 
 static bool
