@@ -245,11 +245,11 @@ check_rule(const struct checking *c, const struct rule *r)
 		    &c->l->allow, r, &r->host[i], find_shared, (void *)(uintptr_t)c);
 	if (c->l->model->ndeny > 0 && is_taken(&c->l->deny, r, find_denier, &by))
 		node_warn(c->t, r->node, c->rep, "never_wins", NULL,
-		    "this rule can never win: %s denies all of it", by->name);
+		    "this rule can never win: %s denies all of it", rule_place(by));
 	else if (is_taken(&c->l->allow, r, find_shadow, &by))
 		node_warn(c->t, r->node, c->rep, "never_wins", NULL,
 		    "this rule can never win: %s comes first and matches all of it",
-		    by->name);
+		    rule_place(by));
 }
 
 void

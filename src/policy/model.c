@@ -4,6 +4,7 @@
 #include "policy/model.h"
 
 #include <assert.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -281,7 +282,7 @@ read_request(struct building *b, const struct node *n, struct expectation *e)
 	}
 	is_url = memmem(target.p, target.n, "://", 3) != NULL;
 	is_connect = method.n == 0 || str_eq(method, STR("CONNECT"));
-	if (!is_url && !is_connect)
+	if (!is_url && (!is_connect || !str_find(target, ':', &at)))
 		node_error(b->t, n, b->in.rep, "bad_expect",
 		    "write GET https://host/path, or host:port for a CONNECT",
 		    "\"%.*s\" is no request", STR_ARG(text));
@@ -292,7 +293,8 @@ read_request(struct building *b, const struct node *n, struct expectation *e)
 static void
 read_expected_reason(struct building *b, const struct node *n, struct expectation *e)
 {
-	const char *name[REASON_N];
+	const char *name[REASON_N], *near;
+	char hint[96] = "they are listed in weir-policy(5)";
 	struct str s;
 
 	if (!node_str(b->t, n, b->in.rep, &s))
@@ -302,10 +304,13 @@ read_expected_reason(struct building *b, const struct node *n, struct expectatio
 		    b->t, n, b->in.rep, "bad_expect", NULL, "only a denial has a reason");
 	for (int r = 0; r < REASON_N; r++)
 		name[r] = reason_row((enum reason)r)->name;
-	if ((e->reason = reason_find(s)) == REASON_NONE)
-		node_error(b->t, n, b->in.rep, "bad_value",
-		    report_suggest(s, name, REASON_N), "there is no reason \"%.*s\"",
-		    STR_ARG(s));
+	if ((e->reason = reason_find(s)) != REASON_NONE)
+		return;
+	near = report_suggest(s, name, REASON_N);
+	if (near != NULL)
+		snprintf(hint, sizeof(hint), "did you mean \"%s\"?", near);
+	node_error(b->t, n, b->in.rep, "bad_value", hint, "there is no reason \"%.*s\"",
+	    STR_ARG(s));
 }
 
 static void
@@ -398,7 +403,12 @@ model_build(const struct tree *t, const char *name, bool is_inline,
 	struct map seen;
 
 	arena_init(&m->arena, ARENA_MAX);
-	node_check_keys(t, t->root, rep, known, sizeof(known) / sizeof(known[0]));
+	if (node_get(t->root, "policies") != NULL || node_get(t->root, "listen") != NULL)
+		node_error(t, t->root, rep, "not_a_policy",
+		    "a configuration is named with -c: weir check -c FILE",
+		    "this is a configuration, not a policy");
+	else
+		node_check_keys(t, t->root, rep, known, sizeof(known) / sizeof(known[0]));
 	read_policy_name(&b, t->root, name);
 	read_mode(&b, t->root);
 	read_allow(&b, t->root);

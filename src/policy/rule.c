@@ -66,19 +66,23 @@ read_word(const struct rule_source *in, const struct node *n, const char *const 
     size_t nword)
 {
 	struct str s;
-	const char *near;
-	char hint[64];
+	struct buf hint;
 
 	if (!node_str(in->tree, n, in->rep, &s))
 		return -1;
 	for (size_t i = 0; i < nword; i++)
 		if (str_eq(s, str_of(word[i])))
 			return (int)i;
-	near = report_suggest(s, word, nword);
-	snprintf(
-	    hint, sizeof(hint), "did you mean \"%s\"?", near == NULL ? word[0] : near);
-	node_error(in->tree, n, in->rep, "bad_value", near == NULL ? NULL : hint,
+	buf_init(&hint, 1024);
+	for (size_t i = 0; i < nword; i++)
+		buf_fmt(&hint, "%s%s",
+		    i == 0           ? "write "
+		    : i + 1 == nword ? " or "
+				     : ", ",
+		    word[i]);
+	node_error(in->tree, n, in->rep, "bad_value", buf_cstr(&hint),
 	    "\"%.*s\" is none of the words this key takes", STR_ARG(s));
+	buf_fini(&hint);
 	return -1;
 }
 
