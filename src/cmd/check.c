@@ -106,9 +106,12 @@ count_text(struct buf *to, size_t n, const char *one, const char *many)
 }
 
 static void
-summary(const struct report *rep, const struct tally *tally, struct buf *to)
+summary(const struct options *o, const struct report *rep, const struct tally *tally,
+    struct buf *to)
 {
-	if (rep->errors == 0) {
+	if (rep->errors == 0 && o->is_strict && rep->warnings > 0) {
+		buf_text(to, "failed: 0 errors");
+	} else if (rep->errors == 0) {
 		buf_text(to, "ok: ");
 		if (tally->configurations > 0)
 			buf_text(to, "1 configuration, ");
@@ -139,7 +142,7 @@ print_result(const struct options *o, const struct report *rep, const struct tal
 		report_print_text(rep, &b);
 		fputs(buf_cstr(&b), stderr);
 		buf_reset(&b);
-		summary(rep, tally, &b);
+		summary(o, rep, tally, &b);
 	}
 	fputs(buf_cstr(&b), stdout);
 	buf_fini(&b);

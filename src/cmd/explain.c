@@ -1,6 +1,7 @@
 /*
  * explain.c - weir explain: what would happen to a request, and why
  */
+#include <errno.h>
 #include <getopt.h>
 #include <stdio.h>
 #include <string.h>
@@ -57,6 +58,10 @@ explain_text(const struct options *o, const struct scene *s, struct explain_ask 
 		buf_char(&b, '\n');
 	} else {
 		explain_print_text(&e, s->rules, &b);
+		if (memmem(ask->target.p, ask->target.n, ":", 1) == NULL ||
+		    (ask->method.n > 0 && !e.has_target))
+			buf_text(&b, "\nA target is HOST:PORT, http://HOST/PATH or "
+				     "https://HOST/PATH.\n");
 	}
 	fwrite(b.p, 1, b.n, stdout);
 	buf_fini(&b);
@@ -133,7 +138,8 @@ explain_with(const struct options *o)
 	int status = EXIT_CONFIG;
 
 	if (o->config != NULL && access(o->config, R_OK) != 0) {
-		fprintf(stderr, "weir explain: %s cannot be read\n", o->config);
+		fprintf(stderr, "weir explain: %s cannot be read: %s\n", o->config,
+		    strerror(errno));
 		return EXIT_NOINPUT;
 	}
 	if (o->is_batch && o->config == NULL)
@@ -159,8 +165,8 @@ read_words(struct options *o, int n, char *const *word)
 		return usage_refuse(
 		    "explain", "--resolve and --answer exclude each other");
 	if (!o->is_batch && (n < 1 || n > 2))
-		return usage_refuse(
-		    "explain", "say one target, after a method if you like");
+		return usage_refuse("explain",
+		    "name one target, with its method before it if it matters");
 	if (!o->is_batch)
 		o->target = word[n - 1];
 	if (n == 2)
@@ -175,7 +181,7 @@ add_answer(struct options *o, const char *text)
 		return usage_refuse(
 		    "explain", "--answer may stand %d times", ANSWERS_MAX);
 	if (!addr_parse(&o->answer[o->nanswer], str_of(text)))
-		return usage_refuse("explain", "%s is no address", text);
+		return usage_refuse("explain", "--answer takes an address, not %s", text);
 	o->nanswer++;
 	return EXIT_YES;
 }

@@ -408,13 +408,17 @@ print_trace(const struct trace *t, struct buf *to)
 	for (size_t i = 0; i < t->n; i++) {
 		const struct trace_line *l = &t->line[i];
 
-		buf_fmt(to, "  %-9s %-5s", l->stage, l->verdict);
-		if (l->layer != NULL)
-			buf_fmt(to, " %s:", l->layer);
-		if (l->rule != NULL)
-			buf_fmt(to, " %s:", rule_place(l->rule));
+		const char *who = l->rule != NULL ? rule_place(l->rule) : l->layer;
+
+		buf_fmt(to, "  %-9s %s", l->stage, l->verdict);
+		if (who != NULL || l->why != NULL)
+			buf_fmt(to, "%*s", 6 - (int)strlen(l->verdict), "");
+		if (who != NULL)
+			buf_text(to, who);
+		if (who != NULL && l->why != NULL)
+			buf_text(to, ": ");
 		if (l->why != NULL)
-			buf_fmt(to, " %s", l->why);
+			buf_text(to, l->why);
 		buf_char(to, '\n');
 	}
 }
