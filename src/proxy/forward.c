@@ -255,6 +255,7 @@ upgrade(struct forward *f, struct str rest)
 {
 	const struct settings *set = f->x->snapshot->settings;
 	struct str head;
+	struct buf first;
 
 	if (!f->x->ask.wants_websocket) {
 		fail(f, REASON_UPSTREAM_MALFORMED, CLOSE_WEIR, "101 was not asked for");
@@ -267,20 +268,25 @@ upgrade(struct forward *f, struct str rest)
 		return;
 	}
 	f->is_client_kept = false;
-	f->has_head = f->has_answered = true;
 	head = head_text(f, false);
+	if (head.n == 0) {
+		fail(f, REASON_OVERLOADED, CLOSE_WEIR, "no room for the response head");
+		return;
+	}
+	f->has_head = f->has_answered = true;
 	sent_first(f);
 	f->x->status = 101;
 	f->x->flags |= FLAG_WEBSOCKET;
-	buf_reset(&f->head);
-	buf_str(&f->head, head);
-	buf_str(&f->head, rest);
+	buf_init(&first, head.n + rest.n);
+	buf_str(&first, head);
+	buf_str(&first, rest); /* perhaps within f->head */
 	timer_clear(&f->timer);
 	f->is_spliced = true;
 	relay_start(&f->relay, f->e->loop, f->e->pipes, f->client, &f->origin->stream,
-	    buf_view(f->more), buf_view(&f->head), set->limits_idle,
+	    buf_view(f->more), buf_view(&first), set->limits_idle,
 	    set->limits_write_timeout, on_relayed, f);
 	buf_reset(f->more);
+	buf_fini(&first);
 	buf_fini(&f->head);
 }
 

@@ -3,6 +3,7 @@ import base64
 import hashlib
 import json
 import re
+import threading
 
 import pytest
 
@@ -354,6 +355,26 @@ def test_websocket_passes_where_the_rule_says_so(weir, upstream, connect):
     sock.close()
     record = proxy.finals(1)[0]
     assert record["status"] == 101
+
+
+def test_bytes_right_behind_a_101_in_pieces_arrive_unchanged(weir, upstream, connect):
+    frames, may_go_on = bytes(range(256)) * 16, threading.Event()
+
+    def serve(conn):
+        conn.recv()
+        conn.send(b"HTTP/1.1 100 Continue\r\n\r\n" + switching(ACCEPT)[:20])
+        may_go_on.wait(origins.WAIT)
+        conn.send(switching(ACCEPT)[20:] + frames)
+        origins.silent_serve(conn)
+    upstream.serve = serve
+    proxy = weir([http(NAME, upgrade=["websocket"])])
+    sock = connect(proxy)
+    sock.send("GET http://allowed.test/ws HTTP/1.1\r\nHost: allowed.test\r\n" +
+              "".join("%s: %s\r\n" % pair for pair in WS) + "\r\n")
+    assert sock.read_until(lambda data: data.endswith(b"\r\n\r\n"))  # the 100: weir has the first piece
+    may_go_on.set()
+    assert sock.response(interim=[]).status == 101
+    assert sock.read_until(lambda data: len(data) >= len(frames)) and sock.data == frames
 
 
 def test_websocket_is_no_upgrade_without_a_rule(proxy, upstream, connect):
