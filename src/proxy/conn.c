@@ -634,6 +634,8 @@ open_tunnel(struct conn *c)
 static enum next
 stage_judge(struct conn *c)
 {
+	if (!exchange_renew(c->x, c->e->snapshot))
+		return refuse(c, c->x->reason);
 	if (c->x->kind == RECORD_CONNECT)
 		return open_tunnel(c);
 	if (!exchange_judge(c->x))
@@ -1047,27 +1049,34 @@ conn_accept(struct engine *e, int fd, const struct peer *peer, const char *unix_
 
 /* ---- what a worker asks of all of them ---- */
 
-/* The exchange that keeps something open for long, or NULL. */
-static struct exchange *
-open_flow(const struct conn *c)
+/* What keeps something open for long is judged again; a websocket in a tunnel with it. */
+static bool
+is_still_allowed(struct conn *c)
 {
-	if (c->outer != NULL)
-		return c->outer;
-	if (c->tunnel != NULL)
-		return c->x;
-	return c->forward != NULL && c->forward->is_spliced ? c->x : NULL;
+	bool is_flow =
+	    c->tunnel != NULL || (c->forward != NULL && c->forward->is_spliced);
+
+	return (c->outer == NULL || exchange_rejudge(c->outer, c->e->snapshot)) &&
+	       (!is_flow || exchange_rejudge(c->x, c->e->snapshot));
+}
+
+static void
+end_by_policy(struct exchange *x)
+{
+	if (x == NULL)
+		return;
+	x->reason = REASON_POLICY_CHANGED;
+	x->error = x->verdict.why;
+	x->closed_by = CLOSE_WEIR;
 }
 
 static void
 judge_again(struct conn *c)
 {
-	struct exchange *x = open_flow(c);
-
-	if (x == NULL || exchange_rejudge(x, c->e->snapshot))
+	if (is_still_allowed(c))
 		return;
-	x->reason = REASON_POLICY_CHANGED;
-	x->error = x->verdict.why;
-	x->closed_by = CLOSE_WEIR;
+	end_by_policy(c->outer);
+	end_by_policy(c->x);
 	stream_reset(&c->client);
 	conn_close(c);
 }

@@ -139,9 +139,6 @@ judge_again(const struct exchange *x, struct snapshot *s, struct admitted *in,
 	    !match_address(
 		s->rules, &f, in, &x->upstream.addr, 1, &s->place, &out, v, NULL))
 		return false;
-	if (x->first.protocols == 0 &&
-	    !f.has_request) /* what is spoken is judged when it comes */
-		return true;
 	if (x->first.protocols == PROTOCOL_HTTP) /* its requests are judged one by one */
 		return (in->protocols & PROTOCOL_HTTP) != 0;
 	match_judge(s->rules, &f, a, &x->upstream.addr, &s->place, v, NULL);
@@ -156,18 +153,23 @@ move_to(struct exchange *x, struct snapshot *s)
 	x->snapshot = s;
 }
 
-/* Nothing was judged yet: what admitted it must be the new rules', and stay. */
-static bool
-admit_again(struct exchange *x, struct snapshot *s)
+bool
+exchange_renew(struct exchange *x, struct snapshot *s)
 {
-	struct verdict v = { 0 };
+	struct facts f = facts_of(x);
+	struct vetted out;
 
-	if (judge_again(x, s, &x->admitted, &v, &x->arena)) {
-		move_to(x, s);
+	if (x->snapshot == s)
 		return true;
-	}
-	x->verdict.why = v.why;
-	return false;
+	move_to(x, s); /* before the verdict: its rule must be the snapshot's */
+	x->verdict = (struct verdict){ .max_body = -1 };
+	if (!exchange_admit(x))
+		return false;
+	if (match_address(s->rules, &f, &x->admitted, &x->upstream.addr, 1, &s->place,
+		&out, &x->verdict, NULL))
+		return true;
+	x->dropped = x->verdict.why;
+	return refused(x);
 }
 
 bool
@@ -180,7 +182,7 @@ exchange_rejudge(struct exchange *x, struct snapshot *s)
 
 	count_add(COUNT_TUNNELS_REJUDGED, 1);
 	if (!x->verdict.allow)
-		return admit_again(x, s);
+		return exchange_renew(x, s);
 	arena_init(&a, ARENA_MAX);
 	stays = judge_again(x, s, &in, &v, &a);
 	arena_fini(&a);

@@ -74,6 +74,9 @@ bool exchange_vet(struct exchange *x, const struct found *found) MUST_CHECK;
 bool exchange_judge(struct exchange *x) MUST_CHECK;
 /* An idle tunnel keeps the dossier only, not what judging needed. */
 void exchange_shrink(struct exchange *x);
+/* Before JUDGE: a reload may have come since it was admitted, and what is in force now
+ * counts.  False: x->reason. */
+bool exchange_renew(struct exchange *x, struct snapshot *s) MUST_CHECK;
 /* Again under another snapshot (a reload), for a tunnel that is open.  True: it may stay,
  * and holds the new one. */
 bool exchange_rejudge(struct exchange *x, struct snapshot *s) MUST_CHECK;

@@ -1,9 +1,12 @@
 """Clients and origins that mean harm: what one exchange leaves behind never reaches another."""
+import base64
+import hashlib
+
 import pytest
 
-from rig import origin as origins
+from rig import netns, origin as origins
 from rig.weir import wait_for
-from rules import http, is_refusal, tcp
+from rules import http, https, is_refusal, tcp
 
 NAME = "allowed.test"
 OVERRIDE = [("X-HTTP-Method-Override", "DELETE")]  # seen only when the rule is known: after the dial
@@ -49,3 +52,78 @@ def test_refused_requests_keep_no_connections_to_origins(weir, upstream, connect
         conn.close()
     wait_for(lambda: all(conn.is_ended for conn in upstream.conns), what="the end of each connection")
     assert connect(proxy).get("http://allowed.test/").status == 200
+
+
+# -- a policy that has gone decides nothing any more
+
+KEY = "dGhlIHNhbXBsZSBub25jZQ=="
+ACCEPT = base64.b64encode(hashlib.sha1((KEY + "258EAFA5-E914-47DA-95CA-C5AB0DC85B11").encode()).digest()).decode()
+WS = [("Connection", "Upgrade"), ("Upgrade", "websocket"), ("Sec-WebSocket-Version", "13"), ("Sec-WebSocket-Key", KEY)]
+
+
+def websocket_origin(conn):
+    conn.recv()
+    conn.send(("HTTP/1.1 101 Switching Protocols\r\nConnection: Upgrade\r\nUpgrade: websocket\r\n"
+               "Sec-WebSocket-Accept: %s\r\n\r\n" % ACCEPT).encode())
+    origins.echo_serve(conn)
+
+
+def reload(proxy, allow):
+    before = proxy.log().count("reloaded")
+    proxy.reload([{"policy": "new", "allow": allow}])
+    wait_for(lambda: proxy.log().count("reloaded") > before, what="the reload")
+
+
+def asked(dns, name):
+    return any(query[0] == name for query in list(dns.queries))
+
+
+def test_a_policy_removed_during_the_lookup_opens_no_tunnel(weir, dns, echo, connect):
+    dns.set({"slow.test": {"A": ["127.0.0.1"], "delay": 1}})
+    proxy = weir([tcp("slow.test", echo.port)])
+    sock = connect(proxy)
+    sock.send("CONNECT slow.test:%d HTTP/1.1\r\nHost: slow.test\r\n\r\n" % echo.port)
+    wait_for(lambda: asked(dns, "slow.test"), what="the question")
+    reload(proxy, [tcp("other.test", echo.port)])
+    is_refusal(sock.response("CONNECT"), 403, "host_not_allowed")
+    record = proxy.finals(1)[0]
+    assert (record["decision"], record["generation"]) == ("deny", 2)
+
+
+@pytest.mark.parametrize("is_tunnelled", [False, True], ids=["direct", "in a tunnel"])
+@pytest.mark.parametrize("stays", [False, True], ids=["closed", "kept"])
+def test_a_websocket_is_judged_again_as_a_websocket(weir, upstream, connect, is_tunnelled, stays):
+    upstream.serve = websocket_origin
+    allowed = [http(NAME, upgrade=["websocket"])]
+    proxy = weir(allowed)
+    sock = connect(proxy)
+    if is_tunnelled:
+        assert sock.connect("allowed.test:80").status == 200
+    assert sock.get("http://allowed.test/ws", headers=WS).status == 101
+    sock.send(b"one")
+    assert sock.read_until(lambda data: data == b"one")
+    for _ in range(2):
+        reload(proxy, allowed if stays else [http(NAME)])
+    sock.send(b"two")
+    assert sock.read_until(lambda data: data == b"onetwo") == stays
+    sock.close()
+    for record in proxy.finals(2 if is_tunnelled else 1):
+        assert record["reason"] == ("ok" if stays else "policy_changed")
+        assert record["decision"] == "allow"
+
+
+def test_a_report_says_what_a_policy_that_is_gone_would_have_done(weir, dns, net, origin, connect):
+    echo = origin(serve=origins.echo_serve)
+    echo.port = echo.listen(0, "::", net.outside)  # a layer that reports opens no loopback
+    dns.set({NAME: {"A": [netns.PUB1]}})
+    policy = {"policy": "test", "mode": "report", "allow": [https(NAME, echo.port)],
+              "deny": [{"name": "not-there", "host": NAME, "why": "it is a test"}]}
+    proxy = weir(policy)
+    sock = connect(proxy)
+    assert sock.connect("allowed.test:%d" % echo.port).status == 200
+    for _ in range(2):
+        before = proxy.log().count("reloaded")
+        proxy.reload([policy])
+        wait_for(lambda: proxy.log().count("reloaded") > before, what="the reload")
+    sock.close()
+    assert "not-there" in proxy.finals(1)[0]["would"]["rule"]
