@@ -19,8 +19,13 @@ void
 forward_cancel(struct forward *f)
 {
 	timer_clear(&f->timer);
-	if (f->is_spliced)
+	f->x->up += f->up.written;
+	f->x->down += f->down.written;
+	if (f->is_spliced) {
+		f->x->up += f->relay.up;
+		f->x->down += f->relay.down;
 		relay_cancel(&f->relay);
+	}
 	flow_fini(&f->up);
 	flow_fini(&f->down);
 	buf_fini(&f->head);
@@ -31,12 +36,6 @@ end(struct forward *f, enum forward_end how, enum reason reason, enum close_by b
 {
 	struct exchange *x = f->x;
 
-	x->up += f->up.written;
-	x->down += f->down.written;
-	if (f->is_spliced) {
-		x->up += f->relay.up;
-		x->down += f->relay.down;
-	}
 	if (how != FORWARD_STALE) {
 		x->reason = reason;
 		x->closed_by = by;

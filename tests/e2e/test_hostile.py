@@ -109,7 +109,7 @@ def test_a_websocket_is_judged_again_as_a_websocket(weir, upstream, connect, is_
     sock.close()
     for record in proxy.finals(2 if is_tunnelled else 1):
         assert record["reason"] == ("ok" if stays else "policy_changed")
-        assert record["decision"] == "allow"
+        assert record["decision"] == "allow" and record["bytes"]["down"] > len("onetwo") * stays
 
 
 def test_a_report_says_what_a_policy_that_is_gone_would_have_done(weir, dns, net, origin, connect):
