@@ -79,6 +79,7 @@ def test_strict_makes_warnings_fail(check):
     lax = check("-c", "weir.yaml", files=files)
     strict = check("-c", "weir.yaml", "--strict", files=files)
     assert (lax.returncode, strict.returncode) == (0, 1)
+    assert strict.stdout == "failed: 0 errors, 1 warning\n"
     assert "warning: " in lax.stderr and "[no_listener]" in lax.stderr
 
 

@@ -391,9 +391,10 @@ test_a_policy_that_fails_its_own_tests_is_not_loaded(void **state)
 		    "  - deny: a.test:443\n    reason: host_not_alowed\n"
 		    "  - reason: host_denied\n"
 		    "  - allow: a.test:443\n    reason: host_denied\n"
-		    "  - deny: c.test:443\n    answer: [1.2.3.4]\n",
+		    "  - deny: c.test:443\n    answer: [1.2.3.4]\n"
+		    "  - deny: c.test\n",
 		    "bad_expect@3:12 bad_value@5:13 bad_expect@6:5 bad_expect@8:5 "
-		    "unknown_key@10:5" },
+		    "unknown_key@10:5 bad_expect@11:11" },
 	};
 
 	(void)state;
