@@ -484,7 +484,7 @@ stage_decide(struct conn *c)
 		return answer_options(c);
 	if (c->outer == NULL)
 		return NEXT;
-	exchange_dialled(c->e, x, &c->origin->to, true);
+	exchange_dialled(x, &c->origin->to, true);
 	c->stage = STAGE_JUDGE;
 	return JUMP;
 }
@@ -527,7 +527,7 @@ stage_resolve(struct conn *c)
 	}
 	if (resolver_cached(c->e->resolver, &x->ask.host, &found))
 		return resolved(c, &found);
-	exchange_resolving(c->e, x);
+	exchange_resolving(x);
 	c->lookup = resolver_start(c->e->resolver, &x->ask.host, on_resolved, c);
 	return WAIT;
 }
@@ -564,7 +564,7 @@ on_dialled(void *arg, int err, int fd, const struct endpoint *to)
 		refuse(c, reason_of_dial(err));
 		return;
 	}
-	exchange_dialled(c->e, c->x, to, false);
+	exchange_dialled(c->x, to, false);
 	c->origin = o;
 	origin_connected(o, to, on_origin_early, c);
 	c->stage = STAGE_JUDGE;
@@ -583,10 +583,10 @@ stage_dial(struct conn *c)
 		    x->vetted, on_origin_early, c);
 	if (c->origin != NULL) {
 		done_connecting(c);
-		exchange_dialled(c->e, x, &c->origin->to, true);
+		exchange_dialled(x, &c->origin->to, true);
 		return NEXT;
 	}
-	exchange_dialling(c->e, x);
+	exchange_dialling(x);
 	c->dial = dial_start(c->e->loop, x->vetted,
 	    x->snapshot->settings->limits_connect_timeout, on_dialled, c);
 	c->dialled = origin_new();
@@ -940,6 +940,8 @@ run(struct conn *c)
 		return;
 	c->is_running = true;
 	do {
+		log_debug("stage", "name", stages[c->stage].name, "id",
+		    c->x != NULL ? c->x->id : "");
 		n = stages[c->stage].run(c);
 		if (n == NEXT)
 			c->stage = (uint8_t)stages[c->stage].then;

@@ -199,24 +199,20 @@ exchange_rejudge(struct exchange *x, struct snapshot *s)
 }
 
 void
-exchange_resolving(struct engine *e, struct exchange *x)
+exchange_resolving(struct exchange *x)
 {
-	(void)e;
 	x->resolving = clock_mono_us();
 }
 
 void
-exchange_dialling(struct engine *e, struct exchange *x)
+exchange_dialling(struct exchange *x)
 {
-	(void)e;
 	x->dialling = clock_mono_us();
 }
 
 void
-exchange_dialled(
-    struct engine *e, struct exchange *x, const struct endpoint *to, bool is_reused)
+exchange_dialled(struct exchange *x, const struct endpoint *to, bool is_reused)
 {
-	(void)e;
 	x->upstream = *to;
 	x->has_upstream = true;
 	if (is_reused) {

@@ -81,10 +81,9 @@ bool exchange_renew(struct exchange *x, struct snapshot *s) MUST_CHECK;
  * and holds the new one. */
 bool exchange_rejudge(struct exchange *x, struct snapshot *s) MUST_CHECK;
 
-void exchange_resolving(struct engine *e, struct exchange *x);
-void exchange_dialling(struct engine *e, struct exchange *x);
-void exchange_dialled(
-    struct engine *e, struct exchange *x, const struct endpoint *to, bool is_reused);
+void exchange_resolving(struct exchange *x);
+void exchange_dialling(struct exchange *x);
+void exchange_dialled(struct exchange *x, const struct endpoint *to, bool is_reused);
 
 /* Writes the record, counts, gives everything back.  `client` is the source's text. */
 void exchange_end(struct engine *e, struct exchange *x, const char *client);

@@ -6,6 +6,7 @@
 #include <stdlib.h>
 
 #include "net/listener.h"
+#include "net/roots.h"
 #include "policy/compile.h"
 #include "policy/hosts.h"
 
@@ -119,6 +120,11 @@ snapshot_new(struct settings *set, const struct snapshot_inputs *in, struct repo
 	if (interfaces_read(&s->interfaces) != 0)
 		report_add(rep, SEVERITY_ERROR, (struct mark){ 0 }, STR_NONE,
 		    "no_interfaces", NULL, "the machine's own addresses cannot be read");
+	if (set->tls_roots != NULL && !roots_are_usable(set->tls_roots))
+		report_add(rep, SEVERITY_ERROR, (struct mark){ 0 }, STR_NONE, "bad_roots",
+		    "name a PEM file with certificates, or write system",
+		    "tls.roots: %s holds no certificate that can be read",
+		    set->tls_roots);
 	take_services(s, in);
 	take_limits(s);
 	s->place = place_of(s);
