@@ -478,6 +478,8 @@ stage_decide(struct conn *c)
 		return refuse(c, REASON_LOOP_DETECTED);
 	if (!exchange_admit(x))
 		return refuse(c, x->reason);
+	if (!exchange_foresee(x))
+		return refuse(c, x->reason);
 	if (is_body_too_large(x))
 		return refuse(c, REASON_BODY_TOO_LARGE);
 	if (is_for_us(x))

@@ -120,6 +120,17 @@ exchange_judge(struct exchange *x)
 	return x->verdict.allow || refused(x);
 }
 
+bool
+exchange_foresee(struct exchange *x)
+{
+	if (!x->ask.has_request)
+		return true;
+	if (!exchange_judge(x))
+		return false;
+	x->verdict.allow = false; /* not before the address is known, too */
+	return true;
+}
+
 void
 exchange_shrink(struct exchange *x)
 {

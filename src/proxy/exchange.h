@@ -72,6 +72,11 @@ bool exchange_admit(struct exchange *x) MUST_CHECK;
 bool exchange_vet(struct exchange *x, const struct found *found) MUST_CHECK;
 /* JUDGE: all that is known now; true: x->verdict is an allow. */
 bool exchange_judge(struct exchange *x) MUST_CHECK;
+/*
+ * DECIDE, with a request in sight: what JUDGE will refuse whatever the address is
+ * neither looked up nor dialled.  False: x->reason.
+ */
+bool exchange_foresee(struct exchange *x) MUST_CHECK;
 /* An idle tunnel keeps the dossier only, not what judging needed. */
 void exchange_shrink(struct exchange *x);
 /* Before JUDGE: a reload may have come since it was admitted, and what is in force now
