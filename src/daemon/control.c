@@ -537,6 +537,7 @@ start(struct control *c)
 static void
 take_down(struct control *c)
 {
+	block_signals(true); /* one more may not end what is left to be written */
 	timer_clear(&c->watch);
 	timer_clear(&c->head);
 	timer_clear(&c->drain);

@@ -138,6 +138,15 @@ def test_a_second_sigterm_stops_at_once_and_records(weir, echo, connect):
     assert len(proxy.finals(1)) == 1
 
 
+def test_any_number_of_signals_loses_no_record(weir, echo, connect):
+    proxy = weir([tcp(NAME, echo.port)])
+    socks = [open_tunnel(proxy, connect, echo.port) for _ in range(20)]
+    while proxy.process.poll() is None:
+        proxy.signal(signal.SIGTERM)
+    assert proxy.process.returncode == 0
+    assert len(proxy.finals()) == len(socks)
+
+
 def test_drain_timeout_ends_the_wait(weir, echo, connect):
     proxy = weir([tcp(NAME, echo.port)], {"limits": {"drain_timeout": "300ms"}})
     tunnel = open_tunnel(proxy, connect, echo.port)
