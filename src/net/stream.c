@@ -41,7 +41,7 @@ plain_read(struct stream *s, void *p, size_t n)
 	ssize_t got = recv(s->fd, p, n, 0);
 
 	if (got < 0) {
-		s->is_short = true;
+		s->is_short = false;
 		s->ready &= (uint8_t)~STREAM_READ;
 		return -errno;
 	}

@@ -36,7 +36,7 @@ struct stream {
 	uint8_t ready;       /* STREAM_* seen and not used up */
 	bool is_kicked;      /* the last notify() came of a kick */
 	struct event *later; /* a kick for the next turn; NULL when there is none */
-	bool is_short; /* the last read got less than it asked: drained, unless HUP */
+	bool is_short; /* the last read got less than it asked for */
 	const struct stream_ops *ops;
 	void (*notify)(void *arg, unsigned what); /* what became ready */
 	void *arg;
@@ -57,6 +57,17 @@ static inline bool
 stream_may_read(const struct stream *s)
 {
 	return (s->ready & STREAM_READ) != 0;
+}
+
+/*
+ * Who must not miss an end asks this, and pays for it with a read: libevent folds
+ * EPOLLERR into "readable and writable", so a reset that comes in the same turn as
+ * the last bytes looks like a socket that was drained.
+ */
+static inline bool
+stream_may_have_ended(const struct stream *s)
+{
+	return s->is_short || stream_may_read(s);
 }
 
 /*

@@ -73,6 +73,8 @@ origin_closed_up(struct forward *f)
 	f->is_up_broken = true;
 	f->is_client_kept = false;
 	flow_fini(&f->up);
+	f->origin->stream.ready |= STREAM_READ; /* its end may have been told already */
+	stream_kick(&f->origin->stream);
 }
 
 /* False: the exchange is over. */
@@ -97,6 +99,8 @@ feed_up(struct forward *f, struct str head, struct str in)
 		fail(f, REASON_BODY_TOO_LARGE, CLOSE_WEIR, NULL);
 		return false;
 	case FLOW_LOST:
+		if (f->up.is_done)
+			buf_str(f->more, str_sub(in, used, in.n));
 		origin_closed_up(f);
 		return true;
 	case FLOW_MORE:
@@ -127,7 +131,7 @@ pump_up(struct forward *f)
 			origin_closed_up(f);
 		if (is_up_over(f) || f->is_spliced)
 			return true;
-		if (!stream_may_read(f->client))
+		if (!stream_may_have_ended(f->client))
 			return true;
 		n = stream_read(f->client, f->e->scratch, room_up(f));
 		if (n == -EAGAIN)
@@ -468,7 +472,7 @@ pump_down(struct forward *f)
 			finish(f);
 			return false;
 		}
-		if (!stream_may_read(&f->origin->stream))
+		if (!stream_may_have_ended(&f->origin->stream))
 			return true;
 		n = stream_read(&f->origin->stream, f->e->scratch, SCRATCH);
 		if (n == -EAGAIN)

@@ -162,7 +162,7 @@ read_more(struct tunnel *t, struct stream *from, struct buf *to, size_t max)
 	char *room;
 	ssize_t n;
 
-	if (!stream_may_read(from))
+	if (from == t->origin ? !stream_may_have_ended(from) : !stream_may_read(from))
 		return WAIT;
 	room = buf_room(to, max);
 	if (room == NULL)

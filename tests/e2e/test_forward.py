@@ -137,6 +137,28 @@ HOP = [("Connection", "X-Mine, keep-alive"), ("X-Mine", "1"), ("Keep-Alive", "ti
        ("HTTP2-Settings", "AAMAAABkAAQAAP__"), ("X-Weir-Session", "abc"), ("X-WEIR-anything", "x")]
 
 
+def test_a_connection_the_origin_reset_behind_its_answer_is_replaced(weir, origin, connect):
+    upstream = origin(serve=lambda conn: conn.recv() and conn.send(origins.OK) and conn.reset())
+    upstream.listen(80)
+    sock = connect(weir([http(NAME)]))
+    request = "GET http://allowed.test/ HTTP/1.1\r\nHost: allowed.test\r\n\r\n"
+    for _ in range(20):
+        sock.send(request + request)
+        assert [sock.response(timeout=5).status for _ in range(2)] == [200, 200]
+
+
+@pytest.mark.parametrize("piece,status", [(b"HTTP/1.1 2", 502), (b"HTTP/1.1 200 OK\r\nContent-Length: 5\r\n\r\nhe", 200)],
+                         ids=["head", "body"])
+def test_a_reset_right_behind_bytes_is_seen_at_once(weir, origin, connect, piece, status):
+    upstream = origin(serve=lambda conn: conn.recv() and conn.send(piece) and conn.reset())
+    upstream.listen(80)
+    proxy = weir([http(NAME)])
+    for _ in range(20):
+        answer = connect(proxy, timeout=5).get("http://allowed.test/")
+        assert answer.status == status and answer.is_complete == (status == 502)
+    assert {r["reason"] for r in proxy.finals(20)} == {"upstream_incomplete"}
+
+
 def test_hop_by_hop_fields_and_weirs_own_never_reach_the_origin(proxy, upstream, connect):
     assert connect(proxy).get("http://allowed.test/", headers=HOP + [("X-Stays", "yes")]).status == 200
     seen = upstream.requests[0]
