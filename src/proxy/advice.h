@@ -12,8 +12,7 @@
 
 /* Members `layer`, `trace` and `fix` of an object that is open (errors: developer). */
 void advice_json(struct json_out *j, const struct exchange *x);
-/* The smallest rule that would admit it, as YAML on one line to paste; empty when none
- * would. */
+/* The smallest rule that would admit it, one line of YAML; empty when none would. */
 void advice_rule(struct buf *out, const struct exchange *x);
 
 #endif

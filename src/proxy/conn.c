@@ -19,9 +19,8 @@
 #include "proxy/remake.h"
 #include "proxy/tunnel.h"
 
-#define ORIGIN_LINGER \
-	((msec)2000) /* RFC 9112 9.6: let the client read the answer before the socket \
-			dies */
+/* RFC 9112 9.6: let the client read the answer before the socket dies */
+#define LINGER_MS ((msec)2000)
 #define LINGER_BYTES ((size_t)64 * 1024)
 #define SURPLUS 64        /* connections beyond the cap that may be told so at once */
 #define REJUDGE_SLICE 256 /* tunnels judged again in one loop turn */
@@ -191,12 +190,6 @@ end_exchange(struct conn *c, struct exchange **x)
 	exchange_end(c->e, ended, source_text(c, text));
 }
 
-static void
-conn_free(void *arg)
-{
-	free(arg);
-}
-
 static enum next
 conn_close(struct conn *c)
 {
@@ -217,10 +210,10 @@ conn_close(struct conn *c)
 	free_request(c);
 	buf_fini(&c->out);
 	client_give(c->share, c->is_surplus ? CLIENT_SURPLUS : CLIENT_CONNECTION);
-	client_unref(e->limits, c->share);
+	client_unref(c->share);
 	list_remove(&c->link);
 	count_add(COUNT_CONNECTIONS_OPEN, -1);
-	loop_free_later(e->loop, conn_free, c);
+	loop_free_later(e->loop, free, c);
 	if (--e->nconns == 0 && e->is_draining && e->emptied != NULL)
 		e->emptied(e->emptied_arg);
 	return END;
@@ -536,8 +529,10 @@ stage_resolve(struct conn *c)
 
 /* ---- DIAL ---- */
 
-/* Whatever comes stays ready until a carrier takes over; only an idle tunnel ends with
- * its origin. */
+/*
+ * Whatever comes stays ready until a carrier takes over; only an idle tunnel
+ * ends with its origin.
+ */
 static void
 on_origin_early(void *arg, unsigned what)
 {
@@ -665,8 +660,7 @@ after_tunnel(enum tunnel_end how, enum reason reason)
 	return how == TUNNEL_REFUSED ? AFTER_LINGER : AFTER_CLOSE;
 }
 
-/* The tunnel's requests are exchanges of their own; the CONNECT's stays open above them.
- */
+/* The requests inside are exchanges of their own; the CONNECT's stays open above. */
 static void
 carry_http(struct conn *c, struct str first)
 {
@@ -892,7 +886,7 @@ stage_record(struct conn *c)
 		return NEXT;
 	case AFTER_LINGER:
 		stream_shut(&c->client);
-		timer_set(c->e->loop, &c->timer, ORIGIN_LINGER);
+		timer_set(c->e->loop, &c->timer, LINGER_MS);
 		c->stage = STAGE_LINGER;
 		return JUMP;
 	case AFTER_CLOSE:
@@ -1009,8 +1003,7 @@ on_timer(void *arg)
 	}
 }
 
-/* Over the cap a client is still told so, up to as many again; then it is not let in at
- * all. */
+/* Over the cap SURPLUS more are told so; beyond that a client is not let in at all. */
 static bool
 take_place(struct conn *c)
 {
@@ -1035,7 +1028,7 @@ conn_accept(struct engine *e, int fd, const struct peer *peer, const char *unix_
 	count_add(COUNT_CONNECTIONS, 1);
 	if (!take_place(c)) {
 		count_add(COUNT_CONNECTIONS_DROPPED, 1);
-		client_unref(e->limits, c->share);
+		client_unref(c->share);
 		close(fd);
 		free(c);
 		return;
@@ -1046,8 +1039,8 @@ conn_accept(struct engine *e, int fd, const struct peer *peer, const char *unix_
 	e->nconns++;
 	count_add(COUNT_CONNECTIONS_OPEN, 1);
 	stream_open(&c->client, e->loop, fd, on_client, c);
-	c->client.ready |=
-	    STREAM_READ; /* with TCP_DEFER_ACCEPT the first bytes are there already */
+	/* with TCP_DEFER_ACCEPT the first bytes are there already */
+	c->client.ready |= STREAM_READ;
 	run(c);
 }
 

@@ -105,8 +105,8 @@ put_fields(struct buf *out, const struct exchange *x, bool closes)
 		buf_text(out, "Retry-After: 1\r\n");
 	if (closes)
 		buf_text(out, "Connection: close\r\n");
-	if (closes && is_connect) /* clients that would go on here reconnect only when
-				     told so (RFC 9931) */
+	/* clients that would go on here reconnect only when told so (RFC 9931) */
+	if (closes && is_connect)
 		buf_text(out, "Proxy-Connection: close\r\n");
 	if (!closes && x->head->minor == 0)
 		buf_text(out, "Connection: keep-alive\r\n");

@@ -26,8 +26,7 @@ struct engine {
 	struct list conns; /* all connections of this worker */
 	size_t nconns;
 	bool is_draining;
-	bool says_refusals; /* the laptop: one log line for each refusal, with the rule to
-			       paste */
+	bool says_refusals; /* the laptop: a log line with the rule to paste for each */
 	void (*emptied)(void *arg); /* draining and the last connection is gone */
 	void *emptied_arg;
 };

@@ -150,7 +150,8 @@ judge_again(const struct exchange *x, struct snapshot *s, struct admitted *in,
 	    !match_address(
 		s->rules, &f, in, &x->upstream.addr, 1, &s->place, &out, v, NULL))
 		return false;
-	if (x->first.protocols == PROTOCOL_HTTP) /* its requests are judged one by one */
+	/* its requests are judged one by one */
+	if (x->first.protocols == PROTOCOL_HTTP)
 		return (in->protocols & PROTOCOL_HTTP) != 0;
 	match_judge(s->rules, &f, a, &x->upstream.addr, &s->place, v, NULL);
 	return v->allow;
@@ -198,10 +199,9 @@ exchange_rejudge(struct exchange *x, struct snapshot *s)
 	stays = judge_again(x, s, &in, &v, &a);
 	arena_fini(&a);
 	if (!stays) {
-		x->verdict.why =
-		    v.why;    /* static or the new ruleset's, which outlives this call */
-	} else if (v.allow) { /* else plain HTTP in a tunnel: it keeps what it was allowed
-				 by */
+		/* static or the new ruleset's, which outlives this call */
+		x->verdict.why = v.why;
+	} else if (v.allow) { /* else plain HTTP in a tunnel keeps its verdict */
 		v.allow_methods = STR_NONE;
 		x->verdict = v;
 		move_to(x, s);

@@ -29,8 +29,7 @@ struct exchange {
 	struct arena arena; /* dies when the exchange ends; emptied when a tunnel opens */
 	char id[EXCHANGE_ID];
 	const char *parent; /* the outer exchange's id; it outlives this one */
-	bool has_place;     /* in the journal; without one the exchange is refused and not
-			       recorded */
+	bool has_place;     /* in the journal; else it is refused and not recorded */
 	enum record_kind kind;
 
 	/* GREET: what is asked.  Slices point into the request's buffer. */
@@ -56,9 +55,9 @@ struct exchange {
 	int status;        /* told to the client */
 	const char *error; /* operator's words; static */
 	uint64_t up, down;
-	usec wall, begun, resolving, dialling,
-	    answered;            /* answered: first byte down; 0: not yet */
-	msec dns_ms, connect_ms; /* -1: did not happen */
+	usec wall, begun;
+	usec resolving, dialling, answered; /* when; 0: not yet.  answered: first byte */
+	msec dns_ms, connect_ms;            /* -1: did not happen */
 };
 
 /* A CONNECT's head when its bytes are gone. */
@@ -79,13 +78,18 @@ bool exchange_judge(struct exchange *x) MUST_CHECK;
 bool exchange_foresee(struct exchange *x) MUST_CHECK;
 /* An idle tunnel keeps the dossier only, not what judging needed. */
 void exchange_shrink(struct exchange *x);
-/* Before JUDGE: a reload may have come since it was admitted, and what is in force now
- * counts.  False: x->reason. */
+/*
+ * Before JUDGE: a reload may have come since it was admitted, and what is in
+ * force now counts.  False: x->reason.
+ */
 bool exchange_renew(struct exchange *x, struct snapshot *s) MUST_CHECK;
-/* Again under another snapshot (a reload), for a tunnel that is open.  True: it may stay,
- * and holds the new one. */
+/*
+ * Again under another snapshot (a reload), for a tunnel that is open.  True: it
+ * may stay, and holds the new one.
+ */
 bool exchange_rejudge(struct exchange *x, struct snapshot *s) MUST_CHECK;
 
+/* RESOLVE, DIAL: when they begin, and which origin it was in the end. */
 void exchange_resolving(struct exchange *x);
 void exchange_dialling(struct exchange *x);
 void exchange_dialled(struct exchange *x, const struct endpoint *to, bool is_reused);

@@ -31,14 +31,15 @@ enum flow_result {
 
 void flow_init(struct flow *f, const struct http_head *head, bool is_chunked);
 void flow_fini(struct flow *f);
-/* `head` (may be empty) goes out first, in the same write.  *used of `in` belonged to the
- * body. */
+/*
+ * `head` (may be empty) goes out first, in the same write.  *used of `in`
+ * belonged to the body.
+ */
 enum flow_result flow_feed(
     struct flow *f, struct stream *to, struct str head, struct str in, size_t *used);
 /* The sender's connection ended; true when the body may end so, and then it is done. */
 bool flow_end(struct flow *f, struct stream *to);
-/* Tries to be rid of what is pending.  0: nothing is left; -EAGAIN: some is; else -errno:
- * lost. */
+/* Writes what is pending.  0: nothing is left; -EAGAIN: some is; else -errno: lost. */
 int flow_flush(struct flow *f, struct stream *to);
 
 #endif

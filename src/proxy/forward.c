@@ -332,8 +332,7 @@ take_head(struct forward *f, struct str rest)
 		    &f->reader, HTTP_RESPONSE, &f->x->snapshot->response_limit);
 		return pass_interim(f);
 	}
-	if (f->response.status ==
-	    407) { /* an origin may not ask for a proxy's credentials */
+	if (f->response.status == 407) { /* it may not ask for a proxy's credentials */
 		fail(f, REASON_UPSTREAM_MALFORMED, CLOSE_WEIR,
 		    "an origin may not answer 407");
 		return false;

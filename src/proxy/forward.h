@@ -12,8 +12,7 @@
 #include "proxy/flow.h"
 
 enum forward_end {
-	FORWARD_DONE, /* the answer is whole; is_client_kept and is_origin_kept say what
-			 may go on */
+	FORWARD_DONE,    /* the answer is whole; is_*_kept say what may go on */
 	FORWARD_REFUSED, /* the client got nothing yet: tell it x->reason */
 	FORWARD_CUT,     /* the client has part of an answer, or is gone: x->reason */
 	FORWARD_STALE,   /* a kept connection was dead before it was used: dial anew */
@@ -32,17 +31,16 @@ struct forward {
 	struct buf head; /* a response head that comes in pieces */
 	struct http_head response;
 	bool is_pinned;    /* inside a tunnel: the origin's end is the tunnel's */
-	bool is_up_broken; /* the origin takes no more of the request; it may have
-			      answered */
+	bool is_up_broken; /* the origin takes no more of the request */
 	bool has_head;     /* the final response head was understood */
 	bool has_answered; /* something was sent to the client */
 	bool is_client_kept, is_origin_kept;
 	bool is_websocket, is_spliced;
 	uint8_t interim;
 	msec begun, moved_up, moved_down; /* last progress of each flow */
-	msec rate_at; /* body_rate: the current minute's begin and bytes */
-	uint64_t rate_bytes;
-	struct relay relay; /* after 101 */
+	msec rate_at;                     /* body_rate: when the current minute began */
+	uint64_t rate_bytes;              /* and what came in it */
+	struct relay relay;               /* after 101 */
 	struct timer timer;
 	forward_done *done; /* once; the last thing a call into here does */
 	void *arg;

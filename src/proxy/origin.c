@@ -9,7 +9,7 @@
 
 #include "base/guard.h"
 
-/* client and host hold no NUL or space, so no two keys are alike by accident */
+/* host and port hold no space, so no two keys are alike by accident */
 #define KEY_MAX (HOST_MAX + 200)
 
 static struct str
@@ -101,8 +101,7 @@ on_unasked(void *arg, unsigned what)
 		discard(arg);
 }
 
-/* Kept ones stand in the order they came; a reload may have changed how long they stay.
- */
+/* They stand in the order they came; a reload may have changed how long they stay. */
 static void
 on_idle(void *arg)
 {

@@ -12,6 +12,8 @@
 #include "net/stream.h"
 #include "wire/url.h"
 
+struct vetted;
+
 struct origin {
 	struct stream stream;
 	struct endpoint to;   /* the address dialled */
@@ -39,16 +41,15 @@ struct origin *origin_new(void);
 /* The dial is done; events go to notify. */
 void origin_connected(struct origin *o, const struct endpoint *to,
     void (*notify)(void *arg, unsigned what), void *arg);
-void origin_close(
-    struct loop *l, struct origin *o); /* NULL is fine; freed at the end of the turn */
-void origin_reset(struct loop *l,
-    struct origin *o); /* the same with RST: the message must be seen cut */
+/* Freed at the end of the turn; NULL is fine. */
+void origin_close(struct loop *l, struct origin *o);
+/* The same with RST: the message must be seen cut. */
+void origin_reset(struct loop *l, struct origin *o);
 
 /* For how long it may wait; the pool owns it then. */
 void origin_keep(struct origins *p, struct origin *o, const char *client,
     const struct host *host, uint16_t port, msec idle_ms);
 /* One that goes to an address in `to`, or NULL.  Events then go to notify. */
-struct vetted;
 struct origin *origin_take(struct origins *p, const char *client, const struct host *host,
     const struct vetted *to, void (*notify)(void *arg, unsigned what), void *arg);
 

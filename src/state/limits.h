@@ -16,16 +16,11 @@
 struct limits; /* the table */
 struct client; /* one client's share */
 
-struct client_caps { /* 0: no limit */
-	int64_t connections, connecting, tunnels;
-	int64_t rate; /* new connections or requests a second, burst of the same size */
-};
-
 struct limits *limits_new(void);
 void limits_free(struct limits *l);
 
 struct client *client_ref(struct limits *l, struct str key, msec now); /* made when new */
-void client_unref(struct limits *l, struct client *c);
+void client_unref(struct client *c);
 
 enum client_slot {
 	CLIENT_CONNECTION,
@@ -34,10 +29,12 @@ enum client_slot {
 	CLIENT_TUNNEL,
 	CLIENT_SLOT_N
 };
-/* Takes one of the client's places; false when it has `cap` of them already. */
+/* Takes one of the client's places; false when it has `cap` of them already (0: no
+ * limit). */
 bool client_take(struct client *c, enum client_slot slot, int64_t cap) MUST_CHECK;
 void client_give(struct client *c, enum client_slot slot);
-/* 0: within the rate.  Else how long an answer should be delayed (ms, at most 1000). */
+/* 0: within `rate` a second (a burst may be as large).  Else how long an answer should be
+ * delayed (ms, at most 1000). */
 msec client_delay(struct client *c, int64_t rate, msec now);
 
 #endif

@@ -18,9 +18,9 @@ test_a_client_is_found_again_by_its_key(void **state)
 	(void)state;
 	assert_ptr_equal(client_ref(l, STR("10.0.0.1"), 0), a);
 	assert_ptr_not_equal(a, b);
-	client_unref(l, a);
-	client_unref(l, a);
-	client_unref(l, b);
+	client_unref(a);
+	client_unref(a);
+	client_unref(b);
 	limits_free(l);
 }
 
@@ -39,8 +39,8 @@ test_the_cap_is_one_clients_alone(void **state)
 	client_give(a, CLIENT_CONNECTION);
 	assert_true(client_take(a, CLIENT_CONNECTION, 2));
 	assert_true(client_take(a, CLIENT_CONNECTION, 0)); /* no limit */
-	client_unref(l, a);
-	client_unref(l, b);
+	client_unref(a);
+	client_unref(b);
 	limits_free(l);
 }
 
@@ -61,7 +61,7 @@ test_a_burst_passes_and_then_the_rate_holds(void **state)
 		assert_true(client_delay(c, 100, 1030) <= 1000);
 	assert_int_equal(client_delay(c, 0, 1030), 0);    /* no limit */
 	assert_int_equal(client_delay(c, 100, 10000), 0); /* full again */
-	client_unref(l, c);
+	client_unref(c);
 	limits_free(l);
 }
 
@@ -75,7 +75,7 @@ test_leaving_and_coming_back_does_not_refill_the_bucket(void **state)
 		struct client *c = client_ref(l, STR("c"), 1000);
 
 		assert_int_equal(client_delay(c, 10, 1000), i < 10 ? 0 : (i - 9) * 100);
-		client_unref(l, c);
+		client_unref(c);
 	}
 	limits_free(l);
 }
@@ -95,12 +95,12 @@ test_strangers_without_end_do_not_displace_who_is_connected(void **state)
 		    client_ref(l, (struct str){ key, (size_t)n }, i);
 
 		(void)client_delay(stranger, 1, i); /* its bucket is not full for long */
-		client_unref(l, stranger);
+		client_unref(stranger);
 	}
 	assert_ptr_equal(client_ref(l, STR("here"), 300000), c);
 	assert_false(client_take(c, CLIENT_CONNECTION, 1));
-	client_unref(l, c);
-	client_unref(l, c);
+	client_unref(c);
+	client_unref(c);
 	limits_free(l);
 }
 
@@ -126,7 +126,7 @@ race(void *arg)
 		atomic_fetch_sub(r->inside, 1);
 		client_give(c, CLIENT_CONNECTING);
 	}
-	client_unref(r->limits, c);
+	client_unref(c);
 	return NULL;
 }
 
@@ -148,7 +148,7 @@ test_no_race_gets_past_the_cap(void **state)
 	c = client_ref(l, STR("one"), 0);
 	for (int i = 0; i < 3; i++)
 		assert_true(client_take(c, CLIENT_CONNECTING, 3)); /* nothing leaked */
-	client_unref(l, c);
+	client_unref(c);
 	limits_free(l);
 }
 
