@@ -134,15 +134,13 @@ static const char *
 denial(const struct asking *q, const struct rule *r, unsigned *opaque)
 {
 	const struct facts *f = q->f;
-	unsigned in_sight =
-	    PROTOCOL_HTTP | (q->rs->terms.can_see_tls ? (unsigned)PROTOCOL_HTTPS : 0u);
 
 	if (rule_protocols_at(r, f->port) == 0)
 		return NULL;
 	if (!rule_sees_requests(r))
 		return r->why != NULL ? r->why : "a deny rule";
 	if (!f->has_request) {
-		*opaque = f->protocols & ~in_sight;
+		*opaque = f->protocols & ~(unsigned)PROTOCOL_HTTP;
 		return *opaque == f->protocols
 			   ? "a deny rule, and the request is not in sight"
 			   : NULL;

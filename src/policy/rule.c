@@ -462,7 +462,7 @@ check_sight(const struct rule_source *in, const struct rule *r)
 {
 	static const char *const keys[] = { "methods", "paths", "max_body", "assurance" };
 
-	if (in->terms->can_see_tls || !(r->protocols & PROTOCOL_HTTPS))
+	if (!(r->protocols & PROTOCOL_HTTPS))
 		return;
 	for (size_t i = 0; i < sizeof(keys) / sizeof(keys[0]); i++) {
 		const struct node *n = node_get(r->node, keys[i]);

@@ -17,9 +17,7 @@
 /* What a policy may say depends on where it runs. */
 struct ruleset_terms {
 	bool is_production; /* private over loopback or link-local is an error */
-	bool is_report_ok; /* mode: report is allowed (production: false, or allow_report)
-			    */
-	bool can_see_tls;  /* tls.intercept is there: https rules may need sight */
+	bool is_report_ok;  /* mode: report is allowed: laptop, or allow_report */
 };
 
 struct rule_host {

@@ -18,20 +18,12 @@ enum reason {
 
 enum reason_type {
 	TYPE_MALFORMED,
-	TYPE_SESSION,
 	TYPE_POLICY,
-	TYPE_BUDGET,
 	TYPE_LIMIT,
 	TYPE_UPSTREAM,
 	TYPE_UNAVAILABLE
 };
-enum reason_class {
-	CLASS_TERMINAL,
-	CLASS_EXHAUSTED,
-	CLASS_CANCELLED,
-	CLASS_RETRYABLE,
-	CLASS_PERMANENT
-};
+enum reason_class { CLASS_TERMINAL, CLASS_CANCELLED, CLASS_RETRYABLE, CLASS_PERMANENT };
 
 struct reason_row {
 	const char *name;         /* the stable id: "host_not_allowed" */
@@ -40,12 +32,11 @@ struct reason_row {
 	enum reason_class class;
 	const char *proxy_error; /* RFC 9209 */
 	int socks;               /* RFC 1928 REP */
-	const char
-	    *text; /* one sentence a model and a person can act on; %s is the target */
+	const char *text;        /* a sentence to act on; %s is the target */
 };
 
-const struct reason_row *reason_row(
-    enum reason r);                       /* REASON_NONE: name "ok", status 200 */
+/* REASON_NONE: name "ok", status 200. */
+const struct reason_row *reason_row(enum reason r);
 enum reason reason_find(struct str name); /* REASON_NONE when unknown */
 const char *reason_type_name(enum reason_type t);
 const char *reason_class_name(enum reason_class c);
@@ -61,12 +52,13 @@ struct would {
 
 struct verdict {
 	bool allow;
-	enum reason reason;      /* REASON_NONE when allowed */
-	const struct rule *rule; /* the deciding rule: of the outermost refusing layer, or
-				    of the innermost when allowed; may be NULL */
-	size_t layer;            /* its layer's number, 0 outermost */
-	const char *why; /* operator's words (rule's `why`, address sentence); static or
-			    the ruleset's */
+	enum reason reason; /* REASON_NONE when allowed */
+	/* the deciding rule: of the outermost refusing layer, or of the innermost when
+	 * allowed; may be NULL */
+	const struct rule *rule;
+	size_t layer; /* its layer's number, 0 outermost */
+	/* operator's words (rule's `why`, address sentence); static or the ruleset's */
+	const char *why;
 	struct would would;
 	struct str allow_methods; /* for 405: "GET, HEAD"; the arena's */
 
@@ -74,27 +66,26 @@ struct verdict {
 	enum assurance assurance; /* how this exchange is bound, once judged */
 	enum protocol protocol;   /* once judged */
 	int64_t max_body;         /* -1: no limit by rule */
-	bool strip_rewriters; /* remove the fields of fields.def (else they were refused
-				 or there were none) */
+	/* remove the fields of fields.def (else they were refused or there were none) */
+	bool strip_rewriters;
 };
 
 /* What the first step let in: may be looked up and dialled. */
 struct admitted {
 	unsigned protocols; /* what may be spoken by the rules left */
 	bool is_tcp;        /* only tcp is left: relay at once */
-	struct opened
-	    opened; /* union over a layer's rules, intersected over layers; the arena's */
+	/* union over a layer's rules, intersected over layers; the arena's */
+	struct opened opened;
 	bool has_address_rules; /* a deny rule with addresses must see the answers */
 	struct would would;     /* report mode: admitted though the lists refuse */
-	const struct rule
-	    *rule;    /* the first one left, of the innermost layer; may be NULL */
+	/* the first one left, of the innermost layer; may be NULL */
+	const struct rule *rule;
 	size_t layer; /* its layer */
 };
 
 /* One line of the trace that explain prints; collected only when asked for. */
 struct trace_line {
-	const char
-	    *stage; /* shape, deny, host, port, protocol, method, path, address, ... */
+	const char *stage; /* "shape", "deny", "host", "port", ... */
 	const char *layer; /* its policy's name, or NULL */
 	const struct rule *rule;
 	const char *verdict; /* allow, deny, skip, pass */

@@ -84,7 +84,7 @@ ELSEWHERE = {
     "assurance_too_low": "below", "host_misdirected": "test_connect.py", "policy_changed": "test_running.py",
     "concurrency_limited": "test_limits.py", "audit_unavailable": "test_record.py", "draining": "test_running.py",
     "client_aborted": "test_dns.py", "idle_timeout": "test_limits.py",
-    "rate_limited": "nothing gives it: answers beyond the rate are delayed", "overloaded": "out of room of its own kinds",
+    "overloaded": "out of room of its own kinds",
     "internal": "a bug of weir's", "connect_failed": "a dial that ends in an error of no other kind",
 }
 
