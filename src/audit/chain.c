@@ -3,34 +3,16 @@
  */
 #include "audit/chain.h"
 
-#include <openssl/core_names.h>
-#include <openssl/params.h>
 #include <stdlib.h>
 #include <string.h>
+
+#include "audit/hmac.h"
 
 #define DIGEST 32
 #define HEX_DIGITS (2 * DIGEST)
 
 static const char prev_key[] = ",\"prev\":\"";
 static const char mac_key[] = ",\"mac\":\"";
-
-static EVP_MAC_CTX *
-mac_new(struct str key)
-{
-	EVP_MAC *mac = EVP_MAC_fetch(NULL, "HMAC", NULL);
-	EVP_MAC_CTX *ctx = EVP_MAC_CTX_new(mac);
-	OSSL_PARAM params[] = {
-		OSSL_PARAM_construct_utf8_string(
-		    OSSL_MAC_PARAM_DIGEST, (char[]){ "SHA256" }, 0),
-		OSSL_PARAM_construct_end(),
-	};
-
-	EVP_MAC_free(mac);
-	if (ctx == NULL ||
-	    EVP_MAC_init(ctx, (const unsigned char *)key.p, key.n, params) != 1)
-		abort();
-	return ctx;
-}
 
 void
 chain_init(struct chain *c, struct str key)
@@ -39,7 +21,7 @@ chain_init(struct chain *c, struct str key)
 	c->head[HEX_DIGITS] = '\0';
 	c->md = EVP_MD_fetch(NULL, "SHA256", NULL);
 	c->ctx = EVP_MD_CTX_new();
-	c->mac = key.n > 0 ? mac_new(key) : NULL;
+	c->mac = key.n > 0 ? hmac_new(key) : NULL;
 	if (c->md == NULL || c->ctx == NULL)
 		abort();
 }

@@ -4,13 +4,11 @@
 #include "audit/mark.h"
 
 #include <assert.h>
-#include <openssl/core_names.h>
-#include <openssl/evp.h>
-#include <openssl/params.h>
 #include <openssl/rand.h>
 #include <stdlib.h>
 #include <string.h>
 
+#include "audit/hmac.h"
 #include "audit/name.h"
 #include "audit/shape.h"
 
@@ -24,24 +22,6 @@ struct marker {
 	EVP_MAC_CTX *keyed; /* never fed: each mark is made on a copy */
 	char id[MARK_ID_MAX + 1];
 };
-
-static EVP_MAC_CTX *
-hmac_new(struct str key)
-{
-	EVP_MAC *mac = EVP_MAC_fetch(NULL, "HMAC", NULL);
-	EVP_MAC_CTX *ctx = EVP_MAC_CTX_new(mac);
-	OSSL_PARAM params[] = {
-		OSSL_PARAM_construct_utf8_string(
-		    OSSL_MAC_PARAM_DIGEST, (char[]){ "SHA256" }, 0),
-		OSSL_PARAM_construct_end(),
-	};
-
-	EVP_MAC_free(mac);
-	if (ctx == NULL ||
-	    EVP_MAC_init(ctx, (const unsigned char *)key.p, key.n, params) != 1)
-		abort();
-	return ctx;
-}
 
 static bool
 is_id_byte(char c)
@@ -99,8 +79,7 @@ marker_print(const struct marker *m, const char *kind, struct str secret, struct
 	if (ctx == NULL ||
 	    EVP_MAC_update(ctx, (const unsigned char *)secret.p, secret.n) != 1 ||
 	    EVP_MAC_final(ctx, digest, &n, sizeof(digest)) != 1)
-		abort(); /* without a digest there is no mark, and without a mark no
-			    output */
+		abort(); /* no digest, no mark; no mark, no output */
 	EVP_MAC_CTX_free(ctx);
 	buf_fmt(out, "%s%s.%s.%02x%02x%02x%02x%02x%02x~", head, kind, m->id, digest[0],
 	    digest[1], digest[2], digest[3], digest[4], digest[5]);
