@@ -6,7 +6,8 @@
 #include <string.h>
 #include <unistd.h>
 
-#define EXIT_BUG 70
+#include "base/exit.h"
+
 #define BUF_FIRST 64
 
 static _Noreturn void
@@ -15,8 +16,8 @@ out_of_memory(void)
 	static const char line[] = "weir: out of memory\n";
 	ssize_t written = write(STDERR_FILENO, line, sizeof(line) - 1);
 
-	(void)written;   /* there is nobody left to tell */
-	_exit(EXIT_BUG); /* no core: it would hold keys */
+	(void)written;        /* there is nobody left to tell */
+	_exit(EXIT_SOFTWARE); /* no core: it would hold keys */
 }
 
 void *

@@ -75,8 +75,7 @@ check_config(const char *path, struct ruleset_terms *terms, struct report *rep,
 	if (s == NULL)
 		return;
 	tally->configurations++;
-	terms->is_production = s->production;
-	terms->is_report_ok = !s->production || s->allow_report;
+	*terms = ruleset_terms_of(s);
 	settings_check_listener(s, SEVERITY_WARNING, rep);
 	static_hosts_free(static_hosts_build(s, rep, &n), n);
 	check_policies(

@@ -3,6 +3,8 @@
  */
 #include "cmd/lookup.h"
 
+#include "proxy/snapshot.h"
+
 struct waiting {
 	struct loop *loop;
 	struct found *out;
@@ -21,13 +23,7 @@ static struct resolver *
 new_resolver(struct loop *loop, const struct settings *s, const struct static_host *host,
     size_t nhost, const char **why)
 {
-	const struct resolver_options options = {
-		.server = (const char *const *)s->dns_servers.p,
-		.nserver = s->dns_servers.n,
-		.host = host,
-		.nhost = nhost,
-		.timeout_ms = s->dns_timeout,
-	};
+	const struct resolver_options options = snapshot_dns(s, host, nhost);
 
 	return resolver_new(loop, &options, why);
 }

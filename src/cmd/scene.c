@@ -40,10 +40,7 @@ bool
 scene_build(struct scene *s, struct settings *set, const struct ruleset_source *source,
     size_t n, struct report *rep)
 {
-	struct ruleset_terms terms = {
-		.is_production = set->production,
-		.is_report_ok = !set->production || set->allow_report,
-	};
+	struct ruleset_terms terms = ruleset_terms_of(set);
 	size_t errors = rep->errors;
 
 	*s = (struct scene){ .settings = set };

@@ -13,7 +13,7 @@
 
 #include "audit/record.h"
 #include "base/count.h"
-#include "base/err.h"
+#include "base/exit.h"
 #include "base/log.h"
 #include "daemon/health.h"
 #include "daemon/laptop.h"
@@ -22,8 +22,6 @@
 #include "daemon/sockets.h"
 #include "daemon/worker.h"
 #include "policy/compile.h"
-
-enum { EXIT_OK = 0, EXIT_INPUT = 66, EXIT_AWAY = 69, EXIT_BUG = 70, EXIT_CONF = 78 };
 
 #define SERVERS_MAX 96 /* name servers and own listeners */
 #define PIPES_EACH 64
@@ -43,7 +41,7 @@ struct control {
 	size_t nworker, nlive;
 	struct health *health;
 	struct redactor *log_redactor;
-	struct event *sig[5];
+	struct event *sig[4];
 	struct timer watch, head, drain;
 	uint64_t descriptors;
 	bool is_draining, is_stopped;
@@ -79,9 +77,7 @@ load_settings(const struct control *c, struct report *rep)
 static size_t
 gather_services(struct control *c, const struct settings *set, struct endpoint *out)
 {
-	struct resolver_options dns = { .server = (const char *const *)set->dns_servers.p,
-		.nserver = set->dns_servers.n,
-		.timeout_ms = set->dns_timeout };
+	struct resolver_options dns = snapshot_dns(set, NULL, 0);
 	const char *why;
 	struct resolver *r = resolver_new(c->loop, &dns, &why);
 	size_t n = 0;
@@ -370,7 +366,7 @@ open_journal(struct control *c, int uid, int gid)
 	};
 
 	c->journal = journal_open(&o);
-	return c->journal != NULL ? 0 : EXIT_AWAY;
+	return c->journal != NULL ? 0 : EXIT_UNAVAILABLE;
 }
 
 static int
@@ -394,7 +390,7 @@ make_workers(struct control *c, size_t n)
 		c->worker[c->nworker] = worker_new(&o, &why);
 		if (c->worker[c->nworker] == NULL) {
 			log_error("no resolver", "why", why);
-			return EXIT_AWAY;
+			return EXIT_UNAVAILABLE;
 		}
 	}
 	return 0;
@@ -424,7 +420,7 @@ start_workers(struct control *c)
 		if (worker_start(c->worker[i]) != 0) {
 			log_error("a thread cannot be started", "errno", strerror(errno));
 			block_signals(false);
-			return EXIT_AWAY;
+			return EXIT_UNAVAILABLE;
 		}
 		c->nlive++;
 	}
@@ -437,7 +433,7 @@ drop_rights(const struct settings *set, uid_t uid, gid_t gid)
 {
 	if (geteuid() == 0 && set->user != NULL && !rights_drop(uid, gid)) {
 		log_error("rights cannot be dropped", "user", set->user);
-		return EXIT_AWAY;
+		return EXIT_UNAVAILABLE;
 	}
 	rights_seal();
 	return 0;
@@ -454,7 +450,7 @@ make_state_dir(const struct control *c, uid_t uid, gid_t gid)
 	if (mkdir(set->state_dir, 0700) != 0 && errno != EEXIST) {
 		log_error("the state directory cannot be made", "path", set->state_dir,
 		    "errno", strerror(errno));
-		return EXIT_AWAY;
+		return EXIT_UNAVAILABLE;
 	}
 	if (uid != (uid_t)-1 && chown(set->state_dir, uid, gid) != 0)
 		log_warn("the state directory keeps its owner", "path", set->state_dir);
@@ -471,8 +467,7 @@ say_started(const struct control *c)
 		listen_at_text(where, &c->sockets.p[0].at);
 	if (c->o->config == NULL)
 		log_info("no configuration: production is false, all is refused but "
-			 "example.com and "
-			 "what --allow names",
+			 "example.com and what --allow names",
 		    "audit", set->audit_path);
 	else if (set->user == NULL && geteuid() == 0)
 		log_warn("running as root: name a user in the configuration");
@@ -492,10 +487,10 @@ open_all(struct control *c, uid_t *uid, gid_t *gid)
 
 	if (geteuid() == 0 && set->user != NULL && !rights_find(set->user, uid, gid)) {
 		log_error("there is no such user", "user", set->user);
-		return EXIT_CONF;
+		return EXIT_CONFIG;
 	}
 	if (sockets_open(&c->sockets, set, count_workers(set)) != 0)
-		return EXIT_AWAY;
+		return EXIT_UNAVAILABLE;
 	if ((code = make_state_dir(c, *uid, *gid)) != 0)
 		return code;
 	return open_journal(c, (int)*uid, (int)*gid);
@@ -565,7 +560,7 @@ load_first(struct control *c)
 	if (c->o->config != NULL && access(c->o->config, R_OK) != 0) {
 		log_error("the configuration cannot be read", "path", c->o->config,
 		    "errno", strerror(errno));
-		return EXIT_INPUT;
+		return EXIT_NOINPUT;
 	}
 	report_init(&rep);
 	set = load_settings(c, &rep);
@@ -573,7 +568,7 @@ load_first(struct control *c)
 		c->snapshot = load_snapshot(c, set, &rep);
 	print_report(&rep);
 	report_fini(&rep);
-	return c->snapshot != NULL ? 0 : EXIT_CONF;
+	return c->snapshot != NULL ? 0 : EXIT_CONFIG;
 }
 
 int

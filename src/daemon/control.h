@@ -15,7 +15,7 @@ struct control_options {
 	size_t nallow;
 };
 
-/* Serves until it is told to stop; then the exit code (cmd/main.h). */
+/* Serves until it is told to stop; then the exit code (base/exit.h). */
 int control_run(const struct control_options *o);
 
 #endif

@@ -23,8 +23,7 @@ struct sockets {
 	size_t n;
 };
 
-/* 0, or ERR_IO after logging every address that failed, with the remedy; all are closed
- * then. */
+/* 0; else every address that failed is logged, with the remedy, and all are closed. */
 int sockets_open(
     struct sockets *s, const struct settings *set, size_t workers) MUST_CHECK;
 void sockets_close(struct sockets *s);

@@ -33,16 +33,10 @@ struct worker {
 	void *arg;
 };
 
-struct resolver_options
-worker_dns(const struct snapshot *s)
+static struct resolver_options
+dns_of(const struct snapshot *s)
 {
-	return (struct resolver_options){
-		.server = (const char *const *)s->settings->dns_servers.p,
-		.nserver = s->settings->dns_servers.n,
-		.host = s->host,
-		.nhost = s->nhost,
-		.timeout_ms = s->settings->dns_timeout,
-	};
+	return snapshot_dns(s->settings, s->host, s->nhost);
 }
 
 static void
@@ -61,7 +55,7 @@ worker_new(const struct worker_options *o, const char **why)
 {
 	struct worker *w = mem_zalloc(sizeof(*w));
 	struct engine *e = &w->engine;
-	struct resolver_options dns = worker_dns(o->snapshot);
+	struct resolver_options dns = dns_of(o->snapshot);
 
 	e->loop = loop_new();
 	e->resolver = resolver_new(e->loop, &dns, why);
@@ -137,7 +131,7 @@ take_snapshot(void *arg)
 {
 	struct handover *h = arg;
 	struct engine *e = &h->w->engine;
-	struct resolver_options dns = worker_dns(h->snapshot);
+	struct resolver_options dns = dns_of(h->snapshot);
 	const char *why;
 
 	if (e->snapshot->settings != h->snapshot->settings &&
@@ -166,8 +160,8 @@ drain(void *arg)
 	w->engine.is_draining = true;
 	for (size_t i = 0; i < w->nentrance; i++) {
 		listener_pause(w->entrance[i].listener);
-		shutdown(
-		    w->entrance[i].fd, SHUT_RDWR); /* who comes now is told at once */
+		/* who comes now is told at once */
+		shutdown(w->entrance[i].fd, SHUT_RDWR);
 	}
 	conns_drain(&w->engine);
 }

@@ -26,14 +26,10 @@ struct worker *worker_new(const struct worker_options *o, const char **why) MUST
 void worker_listen(struct worker *w, int fd, const char *unix_path);
 int worker_start(struct worker *w) MUST_CHECK;
 /* Any thread, after start: */
-void worker_reload(
-    struct worker *w, struct snapshot *s); /* takes a reference of its own */
+void worker_reload(struct worker *w, struct snapshot *s); /* takes its own reference */
 void worker_drain(struct worker *w);
 void worker_stop(struct worker *w); /* now: connections are cut, records written */
 /* After it is empty: ends the thread and frees all. */
 void worker_free(struct worker *w);
-
-/* dns.* of a snapshot as the resolver wants it; points into the snapshot. */
-struct resolver_options worker_dns(const struct snapshot *s);
 
 #endif

@@ -10,6 +10,15 @@
 #include "policy/clash.h"
 #include "policy/expect.h"
 
+struct ruleset_terms
+ruleset_terms_of(const struct settings *s)
+{
+	return (struct ruleset_terms){
+		.is_production = s->production,
+		.is_report_ok = !s->production || s->allow_report,
+	};
+}
+
 static void
 index_rules(struct layer *l)
 {

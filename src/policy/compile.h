@@ -8,7 +8,11 @@
 #ifndef WEIR_POLICY_COMPILE_H
 #define WEIR_POLICY_COMPILE_H
 
+#include "conf/settings.h"
 #include "policy/ruleset.h"
+
+/* What a configuration lets its policies say. */
+struct ruleset_terms ruleset_terms_of(const struct settings *s);
 
 /*
  * Outermost first.  All findings of all files go to rep; NULL when any of them is

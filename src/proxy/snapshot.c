@@ -76,10 +76,7 @@ take_limits(struct snapshot *s)
 static struct ruleset *
 load_rules(const struct settings *s, const struct snapshot_inputs *in, struct report *rep)
 {
-	struct ruleset_terms terms = {
-		.is_production = s->production,
-		.is_report_ok = !s->production || s->allow_report,
-	};
+	struct ruleset_terms terms = ruleset_terms_of(s);
 
 	if (in->nbuiltin > 0)
 		return ruleset_build(in->builtin, in->nbuiltin, &terms, rep);
@@ -102,6 +99,18 @@ destroy(struct snapshot *s)
 	settings_free(s->settings);
 	free(s->service);
 	free(s);
+}
+
+struct resolver_options
+snapshot_dns(const struct settings *s, const struct static_host *host, size_t nhost)
+{
+	return (struct resolver_options){
+		.server = (const char *const *)s->dns_servers.p,
+		.nserver = s->dns_servers.n,
+		.host = host,
+		.nhost = nhost,
+		.timeout_ms = s->dns_timeout,
+	};
 }
 
 struct snapshot *

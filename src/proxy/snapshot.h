@@ -35,12 +35,15 @@ struct snapshot {
 /* What is not in the configuration file. */
 struct snapshot_inputs {
 	uint64_t generation;
-	const struct ruleset_source
-	    *builtin; /* policies in memory instead of settings->policies */
+	const struct ruleset_source *builtin; /* instead of settings->policies */
 	size_t nbuiltin;
 	const struct endpoint *server; /* the name servers in use */
 	size_t nserver;
 };
+
+/* dns.* as the resolver wants it; points into the settings and `host`. */
+struct resolver_options snapshot_dns(
+    const struct settings *s, const struct static_host *host, size_t nhost);
 
 /* Takes the settings.  NULL after reporting (and settings freed). */
 struct snapshot *snapshot_new(
