@@ -17,12 +17,11 @@
 /* One object or array on the way down; its kind is that of the key above it. */
 struct level {
 	bool is_array;
-	bool is_names;    /* its keys are names of properties (JSON Schema), not keys of
-			     values */
+	bool is_names;    /* its keys name properties (JSON Schema), not values */
 	const char *kind; /* all that is inside is a secret */
-	const char *pair; /* {"name": "token", "value": ...}, ["token", ...]: of the value
-			     to come */
-	size_t n;         /* values so far */
+	/* {"name": "token", "value": ...}, ["token", ...]: of the value to come */
+	const char *pair;
+	size_t n; /* values so far */
 };
 
 struct walk {

@@ -19,12 +19,11 @@
 struct journal;
 
 struct journal_options {
-	const char
-	    *path; /* "-": stdout; NULL: records go nowhere (only explain and tests) */
-	struct str key; /* of the mac; empty: none */
-	bool drops;     /* on_failure: drop */
-	size_t places;  /* how many exchanges may be open at once */
-	int uid, gid;   /* owner of a file made while still root; -1: as is */
+	const char *path; /* "-": stdout; NULL: records go nowhere (tests) */
+	struct str key;   /* of the mac; empty: none */
+	bool drops;       /* on_failure: drop */
+	size_t places;    /* how many exchanges may be open at once */
+	int uid, gid;     /* owner of a file made while still root; -1: as is */
 };
 
 /* NULL after logging why (path and remedy): the file must be writable at start. */

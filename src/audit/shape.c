@@ -75,8 +75,8 @@ struct literal {
 
 struct shapes {
 	pcre2_code *code[RULES];
-	struct literal
-	    literal[LITERALS_MAX]; /* by first byte, then in the order of the rules */
+	/* by first byte, then in the order of the rules */
+	struct literal literal[LITERALS_MAX];
 	size_t begin[257]; /* literals that begin with byte b: [begin[b], begin[b + 1]) */
 };
 

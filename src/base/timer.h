@@ -43,8 +43,8 @@ struct wheel_level {
 
 struct wheel {
 	struct wheel_level near; /* a slot is a tick */
-	struct wheel_level
-	    far; /* a slot is WHEEL_SLOTS ticks, spread over `near` when they begin */
+	/* a slot is WHEEL_SLOTS ticks, spread over `near` when they begin */
+	struct wheel_level far;
 	int64_t tick; /* all up to and including this one have run */
 	int64_t next; /* no tick before this one has work; WHEEL_NEVER */
 };

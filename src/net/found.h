@@ -13,12 +13,12 @@ struct found {
 	/* 0, ERR_NXDOMAIN, ERR_NODATA, ERR_SERVFAIL, ERR_DNS_TIMEOUT; ERR_FULL: too many
 	 * under way */
 	int err;
-	struct addr
-	    addr[DNS_ADDRS_MAX]; /* v6 and v4 interleaved, v6 first (RFC 8305 4) */
+	/* v6 and v4 interleaved, v6 first (RFC 8305 4) */
+	struct addr addr[DNS_ADDRS_MAX];
 	size_t count;
-	struct host
-	    canonical; /* end of the CNAME chain, equal to the name when there is none */
-	unsigned chain;
+	/* end of the CNAME chain, equal to the name when there is none */
+	struct host canonical;
+	unsigned chain; /* CNAMEs followed */
 };
 
 /* What one of the two was answered. */

@@ -244,8 +244,9 @@ struct listener {
 	struct event ev;
 	struct timer resume;
 	int fd;
-	int spare; /* given up for a moment to accept, and close, a client we have no
-		      descriptor for */
+	/* given up for a moment to accept, and close, a client we have no descriptor for
+	 */
+	int spare;
 	bool is_unix, is_closed; /* closed: nothing is accepted any more */
 	listener_accepted *fn;
 	void *arg;
@@ -323,12 +324,11 @@ accept_failed(struct listener *l, int number)
 	case EINVAL:
 	case ENOTSOCK:
 	case EOPNOTSUPP:
-		pause_a_while(
-		    l); /* it would fail again at once, and the loop would spin */
+		/* it would fail again at once, and the loop would spin */
+		pause_a_while(l);
 		return false;
 	default:
-		return true; /* accept(2): errors of the network concern that one client
-			      */
+		return true; /* accept(2): errors of the network are that one client's */
 	}
 }
 

@@ -39,8 +39,7 @@ struct relay {
 		void *held; /* pipe or block with bytes not yet taken; NULL when none */
 		uint32_t pending; /* bytes in it */
 		uint8_t state;    /* open, end seen, over */
-		uint8_t bulk;  /* > 0: reads come large: splice; each small one takes one
-				  off */
+		uint8_t bulk; /* > 0: reads come large: splice; a small one takes 1 off */
 		bool is_block; /* what `held` is */
 		msec since;    /* when the taker last took something, while bytes wait */
 	} way[2];
@@ -48,9 +47,8 @@ struct relay {
 	bool is_origin_first; /* the first end that was seen was the origin's */
 	bool is_copied;  /* never splice: a stream is not plain, or the kernel cannot */
 	bool is_settled; /* looked at since it last moved */
-	void (*done)(void *arg,
-	    enum relay_end
-		how); /* once; the relay is over, streams are still the owner's */
+	/* once; the relay is over, streams are still the owner's */
+	void (*done)(void *arg, enum relay_end how);
 	void *arg;
 };
 

@@ -17,8 +17,8 @@ struct resolver;
 struct lookup;
 
 struct resolver_options {
-	const char *const *server; /* "1.2.3.4" or "1.2.3.4:5353", "[::1]:53"; none:
-				      /etc/resolv.conf's */
+	/* "1.2.3.4" or "1.2.3.4:5353", "[::1]:53"; none: those of /etc/resolv.conf */
+	const char *const *server;
 	size_t nserver;
 	const struct static_host *host; /* dns.hosts */
 	size_t nhost;

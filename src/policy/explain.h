@@ -14,8 +14,7 @@
 
 struct explain_ask {
 	enum via via;
-	bool is_https_inside; /* the target is https://...: CONNECT and the request inside
-				 it */
+	bool is_https_inside; /* https://...: a CONNECT and the request inside it */
 	struct str method;    /* empty: GET, or CONNECT */
 	struct str target;    /* the raw authority (connect) or request-target (http) */
 	const struct addr *answer; /* DNS answers, in the order A and AAAA gave them */

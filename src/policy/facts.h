@@ -38,11 +38,11 @@ struct facts {
 	/* A request in sight */
 	bool has_request;
 	struct str method;
-	struct str path;  /* raw, without query; "/" when the target had none, "*" for
-			     OPTIONS of a server */
-	struct str query; /* p is NULL when none */
-	const struct http_head
-	    *head; /* its fields; NULL in explain when none were given */
+	/* raw, without query; "/" when the target had none, "*" for OPTIONS of a server
+	 */
+	struct str path;
+	struct str query;             /* p is NULL when none */
+	const struct http_head *head; /* its fields; NULL: none were given (explain) */
 	bool wants_websocket;
 	int64_t length; /* of the body when announced, else -1 */
 };

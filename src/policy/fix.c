@@ -53,10 +53,10 @@ set_request(struct fix *fix, const struct facts *f)
 {
 	size_t at;
 
+	/* under methods or paths it would be refused for what rewrites it */
 	if (fix->protocol != PROTOCOL_HTTP || !f->has_request ||
 	    rewrite_find(f->head, f->query) != REWRITES_NOTHING)
-		return; /* under methods or paths it would be refused for what it carries
-			 */
+		return;
 	fix->method = f->method;
 	if (path_pattern_is_valid(f->path) && !str_find(f->path, '*', &at))
 		fix->path = f->path;

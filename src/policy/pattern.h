@@ -23,8 +23,7 @@ enum pattern_kind {
 
 struct pattern {
 	enum pattern_kind kind;
-	bool is_one_address;  /* a RANGE written as a plain address: what it names, it
-				 opens */
+	bool is_one_address;  /* a RANGE written as a plain address: it opens it too */
 	struct str base;      /* canonical, without the stars; empty for ANY and RANGE */
 	struct prefix prefix; /* of a RANGE */
 };

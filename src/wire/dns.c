@@ -254,9 +254,9 @@ read_answer(struct dns_answer *out, struct reader *r, enum dns_type type)
 	(void)take_number(r, 4);
 	if (r->is_bad || (flags & (QR | OPCODE | TRUNCATED)) != QR)
 		return DNS_BAD;
+	/* servers that could not read the question leave it out */
 	if (questions == 0 && (flags & RCODE) != 0 && (flags & RCODE) != RCODE_NXDOMAIN)
-		return DNS_SERVFAIL; /* servers that could not read the question leave it
-					out */
+		return DNS_SERVFAIL;
 	if (questions != 1 || !take_question(r, &out->canonical, type))
 		return DNS_BAD;
 	if ((flags & RCODE) != 0)
