@@ -100,5 +100,7 @@ def run_each(net, group, check):
 
 def records_of(proxy, before, least):
     """The final records of this case's exchanges, once there are as many as answers."""
-    proxy.finals(before + least)
-    return [r for r in proxy.finals()[before:] if not r.get("parent")]
+    def of_this_case():
+        return [r for r in proxy.finals()[before:] if not r.get("parent")]
+    weir.wait_for(lambda: len(of_this_case()) >= least, what="%d final records" % least)
+    return of_this_case()
