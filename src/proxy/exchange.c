@@ -295,12 +295,14 @@ fill_target(struct record *r, const struct exchange *x)
 	if (x->ask.host.len > 0) {
 		r->host = &x->ask.host;
 		r->port = x->ask.port;
-	} else {
-		r->host_raw = x->head->target;
 	}
 	r->method = x->head->method;
 	r->path = x->ask.has_request ? x->ask.path : STR_NONE;
 	r->query = x->ask.query;
+	if (x->ask.host.len == 0) { /* not understood, but a query has its keys alone */
+		r->query = x->head->target;
+		(void)str_split(&r->query, '?', &r->host_raw);
+	}
 	if (x->verdict.allow)
 		r->protocol = protocol_name(x->verdict.protocol);
 	else if (x->ask.has_request)

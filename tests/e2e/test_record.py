@@ -280,6 +280,16 @@ def test_no_query_value_no_body_no_field_value_is_written(proxy, connect):
     assert "VALUE" not in everything(proxy)
 
 
+@pytest.mark.parametrize("target", ["/f?sig=VALUE", "https://allowed.test/f?sig=VALUE", "http://a..test/f?sig=VALUE"])
+def test_a_target_nobody_understood_is_written_without_query_values(proxy, connect, target):
+    sock = connect(proxy)
+    sock.send("GET %s HTTP/1.1\r\nHost: allowed.test\r\n\r\n" % target)
+    assert sock.response().status == 400
+    record = proxy.finals(1)[0]
+    assert (record["target"]["host"], record["target"]["query_keys"]) == (target.split("?")[0], ["sig"])
+    assert "VALUE" not in everything(proxy)
+
+
 def test_userinfo_is_refused_and_not_written(proxy, connect):
     secret = "hunter2" + "hunter2"
     sock = connect(proxy)
