@@ -108,8 +108,10 @@ flow_feed(struct flow *f, struct stream *to, struct str head, struct str in, siz
 			return FLOW_OVER;
 		put(&g, head);
 		head = STR_NONE;
-		if (sum > 0 && f->is_chunked)
-			put(&g, (struct str){ text, body_chunk_head(text, sum) });
+		if (sum > 0 && f->is_chunked) {
+			size_t length = body_chunk_head(text, sum);
+			put(&g, (struct str){ text, length });
+		}
 		for (size_t i = 0; i < n; i++)
 			put(&g, piece[i]);
 		if (sum > 0 && f->is_chunked)
