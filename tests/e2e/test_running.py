@@ -370,9 +370,8 @@ def test_the_laptop_default_allows_what_it_is_told(laptop, net, dns, origin, con
     assert refused.status == 403
     with socket.create_connection(("::1", 3128), 5):
         pass
-    log = proxy.log()
-    assert "production" in log or "laptop" in log
-    assert "other.test" in log and "host:" in log, "no rule to paste in the log"
+    assert "production" in proxy.log() or "laptop" in proxy.log()
+    wait_for(lambda: "other.test" in proxy.log() and "host:" in proxy.log(), what="a rule to paste in the log")
     records = proxy.finals(2)
     assert [r["status"] for r in records] == [200, 403]
     state = os.path.dirname(proxy.config["audit"]["path"])
