@@ -28,10 +28,11 @@ def wait_for(condition, timeout=WAIT, what="condition"):
 
 
 def binary():
-    path = os.environ.get("WEIR")
-    if not path:
-        raise SystemExit("set WEIR to the absolute path of the weir binary")
-    return os.path.abspath(path)
+    """WEIR, or the one in the build directory that is stood in."""
+    path = os.path.abspath(os.environ.get("WEIR") or "weir")
+    if not os.access(path, os.X_OK):
+        raise SystemExit("%s is no program: set WEIR to the path of the weir binary" % path)
+    return path
 
 
 def settings_known():
