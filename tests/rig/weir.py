@@ -1,6 +1,7 @@
 """A running weir: its configuration, its log, its records."""
 import json
 import os
+import shutil
 import signal
 import socket
 import subprocess
@@ -69,6 +70,7 @@ class Weir:
 
     def __init__(self, policies, config=None, listen=None, directory=None, arguments=(),
                  environment=None, preexec=None, start=True, stderr=None):
+        self.is_own = directory is None  # then it goes with the weir
         self.directory = directory or tempfile.mkdtemp(prefix="weir-test-")
         self.config = {"production": False, "state_dir": self.path("state"),
                        "audit": {"path": self.path("audit.jsonl")}, "limits": dict(FREE_OF_LIMITS)}
@@ -178,6 +180,8 @@ class Weir:
 
     def __exit__(self, kind, value, trace):
         self.stop()
+        if self.is_own:
+            shutil.rmtree(self.directory)
 
     # -- what it says
 
