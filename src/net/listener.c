@@ -124,7 +124,7 @@ claim_tcp(int *out, const struct listen_at *at, bool shares_port)
 static int
 bind_tcp(int *out, const struct listen_at *at, bool shares_port)
 {
-	int fd, err = claim_tcp(&fd, at, shares_port);
+	int fd = -1, err = claim_tcp(&fd, at, shares_port);
 
 	if (err != 0)
 		return err;
@@ -216,7 +216,7 @@ listener_bind(int *fd, const struct listen_at *at, bool shares_port, struct buf 
 int
 listener_probe(const struct listen_at *at, struct buf *why)
 {
-	int fd, number = claim_tcp(&fd, at, false);
+	int fd = -1, number = claim_tcp(&fd, at, false);
 
 	if (number == 0) {
 		close(fd);

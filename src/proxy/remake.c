@@ -207,7 +207,7 @@ remake_response(
 static bool
 next_via(struct str *rest, struct str *by)
 {
-	struct str member = *rest;
+	struct str member;
 	unsigned depth = 0;
 	size_t i = 0, at;
 

@@ -405,7 +405,7 @@ test_every_code_point_of_ech_is_seen(void **state)
 	(void)state;
 	for (size_t i = 0; i < COUNT_OF(cases); i++) {
 		struct bytes extensions = { .n = 0 }, m, wire;
-		struct hello h;
+		struct hello h = { .has_ech = false };
 		size_t used;
 
 		put_extension(&extensions, cases[i].type, STR("x"));

@@ -38,7 +38,7 @@ assert_hosts(parse_fn *parse, const struct host_case *cases, size_t n)
 
 		if (e != cases[i].error)
 			fail_msg("%s: error %d, not %d", row, e, cases[i].error);
-		if (e != HOST_OK)
+		if (cases[i].name == NULL)
 			continue;
 		assert_row(row, strcmp(h.name, cases[i].name) == 0);
 		assert_row(row, h.len == strlen(h.name));
