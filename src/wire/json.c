@@ -245,19 +245,6 @@ read_unicode(struct str s, uint32_t *code)
 	return 10;
 }
 
-/* As UTF-8; returns its length. */
-static size_t
-encode(char out[static 4], uint32_t code)
-{
-	static const unsigned char lead[] = { 0, 0, 0xc0, 0xe0, 0xf0 };
-	size_t length = code < 0x80 ? 1 : code < 0x800 ? 2 : code < 0x10000 ? 3 : 4;
-
-	for (size_t i = length; i > 1; i--, code >>= 6)
-		out[i - 1] = (char)(0x80 | (code & 0x3f));
-	out[0] = (char)(lead[length] | code);
-	return length;
-}
-
 /* After the backslash; returns how much of s the escape took, 0 when it is none. */
 static size_t
 unescape(struct str s, char out[static 4], size_t *nout)
@@ -272,7 +259,7 @@ unescape(struct str s, char out[static 4], size_t *nout)
 	if (s.p[0] == 'u') {
 		if ((n = read_unicode(str_sub(s, 1, s.n), &code)) == 0)
 			return 0;
-		*nout = encode(out, code);
+		*nout = utf8_put(out, code);
 		return n + 1;
 	}
 	if ((found = memchr(from, s.p[0], sizeof(from) - 1)) == NULL)
