@@ -45,6 +45,31 @@ struct settings {
 	struct prefixes addresses_closed;
 	int log_level, log_format; /* enum log_level, log_format */
 
+	int boundary_kind; /* enum boundary */
+	struct texts listen_gateway, listen_admin;
+	struct session_profiles profiles;
+	struct credentials credentials;
+	bool sessions_required;
+	struct session_keys sessions_keys;
+	struct session_statics sessions_static;
+	char *sessions_default; /* JSON */
+	struct claim_maps sessions_claims;
+	int sessions_public, sessions_bind, sessions_turns, sessions_network;
+	int64_t sessions_max_ttl; /* seconds */
+	int budget_mode;
+	int64_t budget_floor;
+	int64_t budget_share; /* millionths */
+	int64_t budget_drain; /* ms */
+	struct session_budget budget_default, budget_max;
+	struct tenant_budgets budget_tenants;
+	struct pool budget_total, budget_public;
+	char *gateway_prices;
+	int gateway_unpriced, gateway_hosted;
+	int64_t gateway_max_tokens_per_second;
+	struct providers gateway_providers;
+	char *ledger_url;
+	struct secret ledger_password;
+
 	struct tree *tree; /* keeps marks and texts alive; NULL for defaults */
 };
 
@@ -56,6 +81,12 @@ struct settings *settings_load_file(const char *path, struct report *rep) MUST_C
 /* The values alone, as `weir explain --batch` has them. */
 struct settings *settings_load_text(const char *name, struct str text,
     const char *directory, struct report *rep) MUST_CHECK;
+/* The same, with the rows marked LATER in settings.def: for what is built on them before
+ * `weir run` is. */
+struct settings *settings_load_text_ahead(const char *name, struct str text,
+    const char *directory, struct report *rep) MUST_CHECK;
+struct settings *settings_load_file_ahead(
+    const char *path, struct report *rep) MUST_CHECK;
 /* What `weir run` serves without a configuration: this machine, and nobody else. */
 struct settings *settings_laptop(struct report *rep) MUST_CHECK;
 void settings_free(struct settings *s); /* wipes secrets */
@@ -63,6 +94,10 @@ void settings_free(struct settings *s); /* wipes secrets */
 /* Without listen.proxy there is nothing to run: an error for `run`, a warning for
  * `check`. */
 void settings_check_listener(
+    const struct settings *s, enum severity severity, struct report *rep);
+
+/* production: true as root without `user`: where it runs, not what is written. */
+void settings_check_user(
     const struct settings *s, enum severity severity, struct report *rep);
 
 /* `weir check --defaults`: every row with its default, unit and help. */
