@@ -2,6 +2,13 @@
 
 #include <string.h>
 
+/* What is put in at a place stands before what is taken out there. */
+static bool
+goes_before(size_t at, size_t removed, const struct splice *other)
+{
+	return other->at > at || (other->at == at && removed == 0 && other->removed > 0);
+}
+
 void
 splices_add(struct splices *s, size_t at, size_t removed, struct str put)
 {
@@ -11,7 +18,7 @@ splices_add(struct splices *s, size_t at, size_t removed, struct str put)
 		s->is_over = true;
 		return;
 	}
-	while (i > 0 && s->all[i - 1].at > at)
+	while (i > 0 && goes_before(at, removed, &s->all[i - 1]))
 		i--;
 	if ((i > 0 && s->all[i - 1].at + s->all[i - 1].removed > at) ||
 	    (i < s->n && at + removed > s->all[i].at))
