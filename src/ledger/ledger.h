@@ -68,7 +68,10 @@ struct ledger_options {
  */
 struct ledger *ledger_open(const struct ledger_options *o) MUST_CHECK;
 void ledger_start(struct ledger *l); /* the thread; after rights are dropped */
-/* Ends the thread after what was asked has been answered; callers' loops have ended. */
+/*
+ * Ends the thread after what was asked has been answered.  Nothing may be started after
+ * this; what callers' loops still have to say to them, they say.
+ */
 void ledger_close(struct ledger *l);
 /* Any thread: LEDGER_OK, LEDGER_AWAY or LEDGER_ROLLED_BACK, for /readyz and /status. */
 enum ledger_answer ledger_health(const struct ledger *l);
@@ -186,6 +189,12 @@ struct ledger_settle {
 	const struct ledger_scope *scope;
 };
 
+/* What is there, without asking for any of it. */
+struct ledger_look {
+	size_t nscope;
+	const struct ledger_scope *scope;
+};
+
 struct ledger_renew {
 	struct ledger_call call;
 	msec lease_ms;
@@ -207,7 +216,7 @@ struct ledger_forget {
 
 /*
  * What else lasts: a name, some text, and when it ends.  An arm's name is its socket or
- * address, a revocation's (key_of_jti()) that of a token, an object's (provider, id) that
+ * address, a revocation's is ledger_jti_name(), an object's (provider, id) that
  * of what a provider keeps for a session.
  */
 enum ledger_note_kind { LEDGER_NOTE_JTI, LEDGER_NOTE_ARM, LEDGER_NOTE_OBJECT };
@@ -220,6 +229,10 @@ struct ledger_note {
 	int64_t number;
 	usec until; /* since 1970; it is not there any more after that */
 };
+
+/* The name of a LEDGER_NOTE_JTI. */
+void ledger_jti_name(
+    struct buf *to, struct str issuer, struct str tenant, struct str jti);
 
 struct ledger_reply {
 	enum ledger_answer answer;
@@ -268,6 +281,9 @@ struct ledger_op *ledger_adjust_start(struct ledger *l, struct loop *on,
     const struct ledger_adjust *a, ledger_done *done, void *arg);
 struct ledger_op *ledger_forget_start(struct ledger *l, struct loop *on,
     const struct ledger_forget *f, ledger_done *done, void *arg);
+/* room[] of each scope: for `GET /weir/v1/session`. */
+struct ledger_op *ledger_look_start(struct ledger *l, struct loop *on,
+    const struct ledger_look *q, ledger_done *done, void *arg);
 /* A revoked session never comes back. */
 struct ledger_op *ledger_revoke_start(struct ledger *l, struct loop *on,
     struct str issuer, struct str tenant, struct str sid, ledger_done *done, void *arg);
