@@ -53,6 +53,13 @@ brotli_running(void)
 	return version;
 }
 
+/* It has no function that tells. */
+static const char *
+jwt_running(void)
+{
+	return "unknown";
+}
+
 static const struct {
 	const char *name, *compiled;
 	const char *(*running)(void);
@@ -62,6 +69,7 @@ static const struct {
 	{ "c-ares", ARES_VERSION_STR, cares_running },
 	{ "PCRE2", TEXT_OF(PCRE2_MAJOR) "." TEXT_OF(PCRE2_MINOR), pcre2_running },
 	{ "libyaml", YAML_COMPILED, yaml_get_version_string },
+	{ "libjwt", JWT_COMPILED, jwt_running },
 	{ "libpsl", PSL_VERSION, psl_get_version },
 	{ "zlib", ZLIB_VERSION, zlibVersion },
 	{ "brotli", BROTLI_COMPILED, brotli_running },

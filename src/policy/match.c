@@ -562,7 +562,7 @@ match_admit(const struct ruleset *rs, const struct facts *f, struct arena *a,
 	if (is_refused_anyway(&q, v))
 		return false;
 	for (size_t i = 0; i < rs->nlayer; i++) {
-		const struct layer *l = &rs->layer[i];
+		const struct layer *l = rs->layer[i];
 
 		admit_layer(&q, l, &answer);
 		if (answer.reason != REASON_NONE &&
@@ -574,7 +574,7 @@ match_admit(const struct ruleset *rs, const struct facts *f, struct arena *a,
 		left.protocols = answer.protocols;
 		narrow_opening(a, &opening, &answer);
 		out->has_address_rules |= l->has_address_deny;
-		if (answer.rule != NULL) {
+		if (answer.rule != NULL && !l->is_claim) {
 			out->rule = answer.rule;
 			out->layer = i;
 		}
@@ -637,8 +637,8 @@ match_address(const struct ruleset *rs, const struct facts *f, const struct admi
 	*out = (struct vetted){ 0 };
 	*v = (struct verdict){ .reason = REASON_ADDRESS_DENIED, .max_body = -1 };
 	for (size_t i = 0; i < rs->nlayer; i++)
-		if (is_answer_denied(&q, &rs->layer[i], found, n, place, &answer) &&
-		    !is_only_reported(&q, &rs->layer[i], &answer, &would)) {
+		if (is_answer_denied(&q, rs->layer[i], found, n, place, &answer) &&
+		    !is_only_reported(&q, rs->layer[i], &answer, &would)) {
 			refuse(v, &answer, i);
 			return false;
 		}
@@ -701,7 +701,7 @@ match_judge(const struct ruleset *rs, const struct facts *f, struct arena *a,
 	v->protocol = (enum protocol)f->protocols;
 	v->assurance = assurance_of(f);
 	for (size_t i = 0; i < rs->nlayer; i++) {
-		const struct layer *l = &rs->layer[i];
+		const struct layer *l = rs->layer[i];
 
 		judge_layer(&q, l, &answer);
 		if (answer.reason != REASON_NONE &&
@@ -709,7 +709,8 @@ match_judge(const struct ruleset *rs, const struct facts *f, struct arena *a,
 			refuse(v, &answer, i);
 			return;
 		}
-		take_rule(v, &answer, i);
+		if (!l->is_claim) /* it says where, the policy says how */
+			take_rule(v, &answer, i);
 		narrow_opening(a, &opening, &answer);
 	}
 	if (!is_dialled_open(&q, dialled, place, &opening.opened, v))

@@ -38,11 +38,4 @@ struct token_parts {
 /* NULL, or why it is no token (static). */
 const char *token_split(struct token_parts *out, struct str token, struct arena *a);
 
-/*
- * Signs claims (JSON) with a private key: bytes of a secret for HS*, else PEM.  kid may
- * be empty.  NULL and the token behind what `to` holds, or why not (static).
- */
-const char *token_sign(struct buf *to, const struct alg *alg, struct str kid,
-    struct str private_key, struct str claims);
-
 #endif

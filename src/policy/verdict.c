@@ -33,6 +33,7 @@ reason_type_name(enum reason_type t)
 {
 	static const char *const name[] = {
 		[TYPE_MALFORMED] = "malformed",
+		[TYPE_SESSION] = "session",
 		[TYPE_POLICY] = "policy",
 		[TYPE_BUDGET] = "budget",
 		[TYPE_LIMIT] = "limit",

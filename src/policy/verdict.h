@@ -18,6 +18,7 @@ enum reason {
 
 enum reason_type {
 	TYPE_MALFORMED,
+	TYPE_SESSION,
 	TYPE_POLICY,
 	TYPE_BUDGET,
 	TYPE_LIMIT,
