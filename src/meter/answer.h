@@ -46,10 +46,11 @@ struct answer {
 	struct sse sse;
 	struct scan scan;
 	struct buf held;
-	size_t data_at; /* of the event's data in `held`, when it is one piece of text */
-	char head[8];   /* the data's first bytes */
+	size_t data_at, data_end; /* of the event's data in `held`, when it is one line */
+	char head[8];             /* the data's first bytes */
 	size_t nhead;
-	unsigned pieces;
+	bool is_split; /* it is more than one line */
+	enum scan_state scanned;
 	bool is_passing; /* an event too long to hold back */
 	bool has_document;
 };

@@ -44,9 +44,15 @@ struct api {
 	/* `model`: from the path, where the route has one; else p is NULL. */
 	bool (*read)(struct call *c, const struct request *r, struct str model);
 
+	/* What the query may say; a key in it is taken out of c->path.  NULL: anything.
+	 */
+	bool (*query)(struct call *c);
+
 	/* Answers: a table of paths for each form, and what to do with the values. */
 	const struct scan_path *paths;
 	size_t npaths;
+	const struct scan_path *line_paths; /* of ANSWER_LINES; NULL: the same */
+	size_t nline_paths;
 	scan_fn *on_value;                     /* arg is the struct answer */
 	void (*on_document)(struct answer *a); /* an event, or the whole body, is read */
 	void (*on_end)(struct answer *a);      /* nothing more comes; fills a->usage */
@@ -68,6 +74,9 @@ struct api {
  * must outlive it.  A free endpoint that has a body names its models too.
  */
 bool call_read(struct call *c, const struct request *r, struct arena *a) MUST_CHECK;
+/* The same for a family that is known otherwise (`weir meter`); `model` may be empty. */
+bool call_read_as(struct call *c, const struct api *api, const struct request *r,
+    struct str model, struct arena *a) MUST_CHECK;
 /* The family that serves this path, or NULL: for the shape of an early refusal. */
 const struct api *api_find(enum provider_kind kind, struct str method, struct str path);
 const struct api *api_named(struct str name); /* NULL: no such family */

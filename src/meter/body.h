@@ -23,9 +23,14 @@ struct body {
 	struct piece
 	    *piece; /* the member or item that is read, when its rows keep pieces */
 
-	/* body.c's: keys of the objects that are open */
+	/* body.c's */
+	struct arena scratch; /* unescaped text that nobody kept */
+	/* keys of the objects that are open */
 	struct str *key;
 	size_t nkey, key_cap;
+	const char *watched_key;  /* noted wherever it stands, even in text */
+	const char *watched_text; /* a string that is this */
+	bool has_watched_key, has_watched_text;
 	bool is_inert; /* text, schemas, labels: a `model` in them is none */
 };
 
@@ -39,15 +44,19 @@ struct member {
 	size_t offset; /* added to `to` */
 };
 
-/* An object: rows are asked by key.  Both twins: each is read, `read` must compare. */
+/* An object: rows are asked by key.  Both spellings at once are CALL_AMBIGUOUS. */
 struct object {
 	const struct member *member;
 	size_t n;
 	bool keeps_pieces; /* members become pieces below b->piece */
+	body_fn *other;    /* what no row names; NULL: body_any() */
 };
 
-bool body_read(
-    struct body *b, struct call *c, body_fn *root, void *to); /* the whole text */
+/* The whole text. */
+bool body_read(struct body *b, struct call *c, body_fn *root, void *to);
+/* The same, and notes in *b whether a key, or a string that is `text`, stood anywhere. */
+bool body_read_watching(struct body *b, struct call *c, body_fn *root, void *to,
+    const char *key, const char *text);
 /* All return false after call_fail(); a value of another type is CALL_MALFORMED. */
 bool body_object(struct body *b, const struct object *o, void *to);
 bool body_array(struct body *b, bool keeps_pieces, body_fn *item, void *to);
@@ -57,6 +66,10 @@ bool body_str(struct body *b, void *to);   /* struct str; null leaves it */
 bool body_count(
     struct body *b, void *to); /* uint64_t; whole numbers only; null leaves it */
 bool body_bool(struct body *b, void *to); /* bool; null leaves it */
+/* A media payload: as many bytes as it takes are no text.  `to` is a uint64_t. */
+bool body_payload(struct body *b, void *to);
+/* The value is the output limit, under that name; null is refused. */
+bool body_limit(struct body *b, const char *name);
 bool body_is(const struct body *b, enum json_token type);
 bool body_wrong(struct body *b, const char *why); /* CALL_MALFORMED at the value */
 

@@ -20,7 +20,7 @@ struct bound_run { /* one model that may run */
 	wide fixed;     /* n$ * 10^18: input, fees, whatever the limit does not change */
 	wide per_token; /* n$ * 10^18 for each token of the limit, all answers together */
 	uint64_t limit; /* the model makes no more for one answer */
-	bool is_fixed;  /* its output is in `fixed` (an advisor) */
+	enum named_role role;
 };
 
 struct bound {
@@ -58,6 +58,8 @@ enum bound_error bound_call(struct bound *b, const struct call *c,
 bool bound_hold(const struct bound *b, uint64_t limit, usd_nano *out) MUST_CHECK;
 /* The highest limit, up to the one asked for, that so much money pays; 0: none. */
 uint64_t bound_limit(const struct bound *b, usd_nano granted);
+/* After call_clamp(): the call cannot make more than that. */
+void bound_clamp(struct bound *b, uint64_t to);
 /* What must be granted at least: the hold of `least` (or of all, if it cannot be
  * clamped). */
 bool bound_floor(const struct bound *b, usd_nano *out) MUST_CHECK;

@@ -14,7 +14,7 @@
 #define CALL_BODY_MAX ((size_t)32 << 20)
 #define CALL_MODELS 16
 #define CALL_REFERENCES 16
-#define CALL_LIMITS 2
+#define CALL_LIMITS 8
 
 struct api;
 
@@ -37,6 +37,7 @@ struct named {
 	enum named_role {
 		NAMED_MAIN,
 		NAMED_FALLBACK, /* runs when another did not; both may be billed */
+		NAMED_INSTEAD,  /* runs instead of the main one; only one is billed */
 		NAMED_ADVISOR,  /* runs inside the call, up to `uses` times */
 		NAMED_MENTION,  /* stands somewhere unknown: checked, and bounded as a
 				   fallback */
@@ -112,6 +113,7 @@ struct call {
 	bool may_write_cache, may_write_long; /* what the request asks to keep */
 	bool has_audio_in, has_audio_out;
 	bool compacts;
+	bool draws; /* pictures, whose tokens no rate here covers */
 
 	/* input: see bound.c */
 	uint64_t text_bytes;              /* every byte of the body but media payloads */
@@ -120,7 +122,7 @@ struct call {
 	bool has_document; /* inline or by name: as much as the model takes */
 	bool has_schema;   /* of the answer */
 
-	struct hosted *hosted;   /* in file order */
+	struct hosted *hosted, *hosted_last; /* in file order */
 	uint64_t tool_calls_max; /* of hosted tools, for the whole call; 0: not said */
 	struct tool_choice {
 		enum { CHOICE_FREE, CHOICE_NONE, CHOICE_ANY, CHOICE_NAMED } kind;
@@ -139,13 +141,17 @@ struct call {
 	size_t error_at; /* in the body */
 };
 
-/* For families' readers; they note an error and return false when there is no room. */
+/* For families' readers; false after noting an error, also when there is no room. */
 bool call_fail(struct call *c, enum call_error error, const char *why, size_t at);
 bool call_names(struct call *c, struct str model, enum named_role role, size_t at);
 bool call_refers(struct call *c, enum reference_kind kind, struct str id, size_t at);
+/* Its limit, by a value at that place; the second spelling must say the same. */
+bool call_limits(struct call *c, uint64_t limit, const char *name, size_t at, size_t n);
 struct hosted *call_hosts(
     struct call *c, struct str name, struct piece *piece); /* NULL: full */
-bool call_has_hosted(const struct call *c); /* not counting what is stripped */
+/* A model that no pattern of `allowed` fits (base/glob.h); NULL: all fit. */
+const struct named *call_beyond(
+    const struct call *c, const struct str *allowed, size_t n);
 
 /*
  * Lowers the output limit.  `to` is below the limit asked for (or the model's); never

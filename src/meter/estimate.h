@@ -11,6 +11,8 @@
 #include "meter/bound.h"
 
 struct estimate_input {
+	const struct prices *prices;
+	yyyymmdd day;
 	const struct bound *bound;
 	usd_nano reserved;
 	int64_t ms;                     /* since the request went upstream */

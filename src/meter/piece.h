@@ -21,6 +21,8 @@ struct piece {
 
 /* NULL when the arena is full. */
 struct piece *piece_add(struct arena *a, struct piece *parent, size_t begin) MUST_CHECK;
+/* It leaves nothing: it is gone, or all in it is. */
+bool piece_is_out(const struct piece *p);
 /* The splices that take out what is gone below `root` (which itself stays). */
 void pieces_splice(struct piece *root, struct splices *s);
 
