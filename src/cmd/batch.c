@@ -46,51 +46,6 @@ fault(struct line *l, const char *code, const char *fmt, ...)
 	va_end(ap);
 }
 
-/* ---- JSON back to text, for the loaders that read text */
-
-static void
-write_key(struct json_out *j, struct str key)
-{
-	json_str(j, key);
-	buf_char(j->to, ':');
-	j->needs_comma = false;
-}
-
-static void
-write_value(struct json_out *j, const struct json_value *v)
-{
-	switch (v->type) {
-	case JSON_OBJECT:
-	case JSON_ARRAY:
-		json_open(j, v->type == JSON_OBJECT ? '{' : '[');
-		for (const struct json_value *at = v->child; at != NULL; at = at->next) {
-			if (v->type == JSON_OBJECT)
-				write_key(j, at->key);
-			write_value(j, at);
-		}
-		json_close(j, v->type == JSON_OBJECT ? '}' : ']');
-		break;
-	case JSON_STRING:
-		json_str(j, v->text);
-		break;
-	case JSON_NUMBER:
-		json_raw(j, v->text);
-		break;
-	case JSON_TRUE:
-	case JSON_FALSE:
-		json_bool(j, v->type == JSON_TRUE);
-		break;
-	case JSON_NULL:
-	case JSON_OBJECT_END:
-	case JSON_ARRAY_END:
-	case JSON_KEY:
-	case JSON_END:
-	case JSON_BAD:
-		json_null(j);
-		break;
-	}
-}
-
 static struct str
 text_of(struct line *l, const struct json_value *v)
 {
@@ -100,7 +55,7 @@ text_of(struct line *l, const struct json_value *v)
 
 	buf_init(&b, OUTPUT_MAX);
 	json_out_init(&j, &b);
-	write_value(&j, v);
+	json_value(&j, v);
 	out = arena_str(&l->arena, buf_view(&b));
 	buf_fini(&b);
 	return out.p == NULL ? STR("") : out;

@@ -34,6 +34,7 @@ static const struct {
 } commands[] = {
 	{ "check", cmd_check, "say all that is wrong with configuration and policies" },
 	{ "explain", cmd_explain, "what would happen to a request, and why" },
+	{ "meter", cmd_meter, "what a recorded model call cost, or why it may not run" },
 	{ "redact", cmd_redact,
 	    "copy standard input to standard output without its secrets" },
 	{ "run", cmd_run, "the proxy: decide, dial, relay, record" },

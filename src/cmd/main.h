@@ -10,6 +10,7 @@
 int cmd_run(int argc, char **argv);
 int cmd_check(int argc, char **argv);
 int cmd_explain(int argc, char **argv);
+int cmd_meter(int argc, char **argv);
 int cmd_redact(int argc, char **argv);
 
 #endif

@@ -225,6 +225,8 @@ note_media(struct call *c, const struct part *p)
 		return false;
 	h->type = p->type;
 	h->is_media = true;
+	p->piece->put = STR("{\"type\":\"text\",\"text\":\"[left out: the provider may not "
+			    "fetch it]\"}");
 	return true;
 }
 
@@ -549,7 +551,7 @@ gateway_read(struct call *c, const struct request *r, struct str model)
 	struct body b;
 
 	(void)model;
-	if (!names_model(c, r->head) || !body_read(&b, c, read_root, &said))
+	if (!names_model(c, r->head) || !body_parse(&b, c, read_root, &said))
 		return false;
 	c->is_stream = stream != NULL && str_eq(str_trim(stream->value), STR("true"));
 	c->may_write_cache = true; /* some providers do by themselves */

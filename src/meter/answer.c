@@ -48,7 +48,7 @@ answer_new(const struct call *c, const struct http_head *head)
 	buf_init(&a->held, ANSWER_HELD_MAX);
 	sse_init(&a->sse);
 	by_line = a->form == ANSWER_LINES && api->line_paths != NULL;
-	scan_init(&a->scan, by_line ? api->line_paths : api->paths,
+	scan_begin(&a->scan, by_line ? api->line_paths : api->paths,
 	    by_line ? api->nline_paths : api->npaths, api->on_value, a);
 	if (a->form != ANSWER_EMPTY && api->on_head != NULL)
 		api->on_head(a, head);
@@ -127,17 +127,32 @@ note_place(struct answer *a, size_t at, size_t n)
 	a->data_end = at + n;
 }
 
+/* A member goes with a comma: the one before it, or else the one behind it. */
+static void
+widen(struct str text, size_t *from, size_t *end)
+{
+	size_t before = *from, behind = *end;
+
+	while (before > 0 && strchr(" \t", text.p[before - 1]) != NULL)
+		before--;
+	while (behind < text.n && strchr(" \t", text.p[behind]) != NULL)
+		behind++;
+	if (before > 0 && text.p[before - 1] == ',')
+		*from = before - 1;
+	else if (behind < text.n && text.p[behind] == ',')
+		*end = behind + 1;
+}
+
 static void
 pass_held(struct answer *a, struct buf *pass)
 {
 	struct str held = buf_view(&a->held);
-	uint64_t from = a->data_at + a->drop_at;
-	bool can_drop = a->drop_n != 0 && !a->is_split && a->drop_at < a->scan.at &&
-			from + a->drop_n <= held.n;
+	size_t from = a->data_at + (size_t)a->drop_at, end = from + (size_t)a->drop_n;
 
-	if (can_drop) {
-		buf_str(pass, str_sub(held, 0, (size_t)from));
-		held = str_sub(held, (size_t)(from + a->drop_n), held.n);
+	if (a->drop_n != 0 && !a->is_split && a->drop_at < a->scan.at && end <= held.n) {
+		widen(held, &from, &end);
+		buf_str(pass, str_sub(held, 0, from));
+		held = str_sub(held, end, held.n);
 	}
 	if (!a->hides)
 		buf_str(pass, held);

@@ -37,7 +37,8 @@ struct answer {
 	bool is_done_mark; /* its data is [DONE] */
 	bool is_bad;       /* its data is no JSON */
 	bool hides;        /* set by on_document: keep this event from the client */
-	uint64_t drop_at, drop_n; /* or this part of the document, when drop_n is not 0 */
+	/* or this member of an object in the document, when drop_n is not 0 */
+	uint64_t drop_at, drop_n;
 	bool
 	    has_ended; /* set by on_document: the family's own end of a stream was seen */
 	bool has_failed; /* set by on_document: the stream says that it broke */

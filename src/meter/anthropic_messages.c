@@ -213,6 +213,8 @@ note_tool(struct call *c, const struct tool *t, struct piece *piece, size_t at)
 	h->type = t->type;
 	h->alias = t->name;
 	h->uses = t->uses;
+	if (t->model.p != NULL)
+		c->model[c->nmodel - 1].tool = h;
 	h->fee = str_eq(name, STR("web_search")) ? FEE_SEARCH : FEE_NONE;
 	return true;
 }

@@ -370,7 +370,7 @@ body_read_watching(struct body *b, struct call *c, body_fn *root, void *to,
 }
 
 bool
-body_read(struct body *b, struct call *c, body_fn *root, void *to)
+body_parse(struct body *b, struct call *c, body_fn *root, void *to)
 {
 	return body_read_watching(b, c, root, to, NULL, NULL);
 }

@@ -53,7 +53,7 @@ struct object {
 };
 
 /* The whole text. */
-bool body_read(struct body *b, struct call *c, body_fn *root, void *to);
+bool body_parse(struct body *b, struct call *c, body_fn *root, void *to);
 /* The same, and notes in *b whether a key, or a string that is `text`, stood anywhere. */
 bool body_read_watching(struct body *b, struct call *c, body_fn *root, void *to,
     const char *key, const char *text);

@@ -268,8 +268,11 @@ bound_call(struct bound *b, const struct call *c, const struct bound_input *in,
 		return BOUND_UNPRICED;
 	}
 	for (size_t i = 0; i < c->nmodel; i++) {
-		enum bound_error error = bind_run(&binding, &c->model[i], &b->run[i]);
+		enum bound_error error = BOUND_OK;
 
+		if (!named_runs(&c->model[i]))
+			continue;
+		error = bind_run(&binding, &c->model[i], &b->run[b->nrun]);
 		if (error != BOUND_OK) {
 			*which = c->model[i].name;
 			return error;

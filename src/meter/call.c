@@ -75,6 +75,12 @@ call_hosts(struct call *c, struct str name, struct piece *piece)
 	return h;
 }
 
+bool
+named_runs(const struct named *n)
+{
+	return n->tool == NULL || !n->tool->is_stripped;
+}
+
 const struct named *
 call_beyond(const struct call *c, const struct str *allowed, size_t n)
 {
@@ -83,7 +89,7 @@ call_beyond(const struct call *c, const struct str *allowed, size_t n)
 
 		while (at < n && !glob_fits(allowed[at], c->model[i].name))
 			at++;
-		if (at == n)
+		if (at == n && named_runs(&c->model[i]))
 			return &c->model[i];
 	}
 	return NULL;

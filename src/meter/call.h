@@ -42,7 +42,8 @@ struct named {
 		NAMED_MENTION,  /* stands somewhere unknown: checked, and bounded as a
 				   fallback */
 	} role;
-	uint64_t uses, limit; /* of an advisor; limit 0: the model's own */
+	uint64_t uses, limit;      /* of an advisor; limit 0: the model's own */
+	const struct hosted *tool; /* runs only with it; NULL: in any case */
 };
 
 /* What runs or fetches at the provider, where the sandbox's network means nothing. */
@@ -147,6 +148,7 @@ bool call_names(struct call *c, struct str model, enum named_role role, size_t a
 bool call_refers(struct call *c, enum reference_kind kind, struct str id, size_t at);
 /* Its limit, by a value at that place; the second spelling must say the same. */
 bool call_limits(struct call *c, uint64_t limit, const char *name, size_t at, size_t n);
+bool named_runs(const struct named *n); /* its tool was not stripped */
 struct hosted *call_hosts(
     struct call *c, struct str name, struct piece *piece); /* NULL: full */
 /* A model that no pattern of `allowed` fits (base/glob.h); NULL: all fit. */

@@ -104,13 +104,16 @@ bill_of(struct bill *b, const struct prices *p, const struct usage *u, yyyymmdd 
 {
 	usd_nano table = 0;
 	enum cost_error error = cost_of(p, u, day, &table);
-	bool is_priced = error == COST_OK && !u->is_absurd;
-	bool has_tokens = is_priced && table > 0;
+	bool says_tokens = u->nrun > 0 || !u->has_reported;
+	bool is_priced = error == COST_OK && !u->is_absurd && says_tokens;
+	bool has_tokens = (is_priced && table > 0) || (!says_tokens && u->text_bytes > 0);
 
 	*b = (struct bill){ .cost = table, .basis = BASIS_TABLE };
 	b->is_unpriced = error == COST_UNPRICED;
 	b->reported_zero = u->has_reported && u->reported == 0 && has_tokens;
 	b->reported_off = u->has_reported && is_priced && is_off(u->reported, table);
+	if (!says_tokens && !trusts_reported)
+		return false;
 	if (u->has_reported && !b->reported_zero && (trusts_reported || !is_priced)) {
 		b->cost = u->reported;
 		b->basis = BASIS_REPORTED;

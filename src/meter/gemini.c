@@ -482,7 +482,7 @@ gemini_read(struct call *c, const struct request *r, struct str model)
 	struct body b;
 
 	c->is_stream = is_stream(r->path);
-	if (!call_names(c, model, NAMED_MAIN, 0) || !body_read(&b, c, read_root, &said))
+	if (!call_names(c, model, NAMED_MAIN, 0) || !body_parse(&b, c, read_root, &said))
 		return false;
 	place_limit(c, &said);
 	return true;

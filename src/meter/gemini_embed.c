@@ -52,7 +52,7 @@ embed_read(struct call *c, const struct request *r, struct str model)
 	struct body b;
 
 	(void)r;
-	return call_names(c, model, NAMED_MAIN, 0) && body_read(&b, c, read_root, &model);
+	return call_names(c, model, NAMED_MAIN, 0) && body_parse(&b, c, read_root, &model);
 }
 
 /* --- answers --- */

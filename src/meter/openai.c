@@ -7,6 +7,8 @@
 
 #include "meter/hosted.h"
 
+#define LEFT_OUT "[left out: the provider may not fetch it]"
+
 /* --- tiers --- */
 
 static const struct {
@@ -77,7 +79,7 @@ read_fallback_name(struct body *b, void *to)
 
 	(void)to;
 	return body_str(b, &name) &&
-	       (name.p == NULL || call_names(b->call, name, NAMED_FALLBACK, at));
+	       (name.p == NULL || call_names(b->call, name, NAMED_INSTEAD, at));
 }
 
 static const struct member fallback_members[] = {
@@ -114,28 +116,27 @@ limit_name(struct str key)
 	return NULL;
 }
 
-/* Two spellings of it may stand there, if they say the same. */
+/* null is no limit, but the place where one is put. */
+static bool
+read_no_limit(struct body *b, const char *name)
+{
+	struct call *c = b->call;
+
+	if (c->nlimit == CALL_LIMITS)
+		return call_fail(c, CALL_AMBIGUOUS, "too many output limits", b->begin);
+	c->limit_name = name;
+	c->limit_at[c->nlimit].at = b->begin;
+	c->limit_at[c->nlimit++].n = b->in.at - b->begin;
+	return true;
+}
+
 bool
 openai_read_limit(struct body *b, void *to)
 {
-	struct call *c = b->call;
-	struct str key = b->piece->key;
-	size_t at = b->begin;
-	uint64_t limit = 0;
+	const char *name = limit_name(b->piece->key);
 
 	(void)to;
-	if (body_is(b, JSON_NULL))
-		return body_any(b, to);
-	if (!body_count(b, &limit))
-		return false;
-	if (c->nlimit == CALL_LIMITS || (c->has_limit && c->limit != limit))
-		return call_fail(c, CALL_AMBIGUOUS, "two output limits that differ", at);
-	c->limit_at[c->nlimit].at = at;
-	c->limit_at[c->nlimit++].n = b->in.at - at;
-	c->has_limit = true;
-	c->limit = limit;
-	c->limit_name = limit_name(key);
-	return true;
+	return body_is(b, JSON_NULL) ? read_no_limit(b, name) : body_limit(b, name);
 }
 
 /* --- what may not stand there --- */
@@ -428,6 +429,15 @@ is_image(struct str type)
 	       str_eq(type, STR("computer_screenshot"));
 }
 
+/* A message that has lost all its parts is none: some text stands for what is gone. */
+static struct str
+stand_in(struct str type)
+{
+	return str_starts(type, STR("input_"))
+		   ? STR("{\"type\":\"input_text\",\"text\":\"" LEFT_OUT "\"}")
+		   : STR("{\"type\":\"text\",\"text\":\"" LEFT_OUT "\"}");
+}
+
 static bool
 note_fetch(struct call *c, const struct part *p, const char *name)
 {
@@ -437,6 +447,7 @@ note_fetch(struct call *c, const struct part *p, const char *name)
 		return false;
 	h->type = p->type;
 	h->is_media = true;
+	p->piece->put = stand_in(p->type);
 	return true;
 }
 

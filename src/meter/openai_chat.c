@@ -368,7 +368,7 @@ chat_read(struct call *c, const struct request *r, struct str model)
 
 	(void)r;
 	(void)model;
-	if (!body_read(&b, c, read_root, &said) || !note_online(c))
+	if (!body_parse(&b, c, read_root, &said) || !note_online(c))
 		return false;
 	if (c->nmodel == 0)
 		return call_fail(c, CALL_MALFORMED, "the request names no model", 0);
@@ -690,14 +690,14 @@ chat_end(struct answer *a)
 {
 	struct chat *s = a->state;
 	struct usage *u = &a->usage;
+	bool is_over = s->is_final || a->has_ended || a->form == ANSWER_JSON;
 
 	memcpy(u->model, s->model, sizeof(u->model));
-	if (!s->has_usage)
-		return;
-	fill_run(u, s, a->call->tier);
+	if (s->has_usage)
+		fill_run(u, s, a->call->tier);
 	reported_note(s->gateway.cost.p != NULL ? &s->gateway : &s->last.reported, u);
-	u->state = s->is_final || a->has_ended || a->form == ANSWER_JSON ? USAGE_ALL
-									 : USAGE_PARTLY;
+	if (s->has_usage || u->has_reported)
+		u->state = is_over ? USAGE_ALL : USAGE_PARTLY;
 }
 
 /* Each choice ends as one does that reached its limit. */

@@ -41,7 +41,7 @@ embeddings_read(struct call *c, const struct request *r, struct str model)
 
 	(void)r;
 	(void)model;
-	if (!body_read(&b, c, read_root, NULL))
+	if (!body_parse(&b, c, read_root, NULL))
 		return false;
 	if (c->nmodel == 0)
 		return call_fail(c, CALL_MALFORMED, "the request names no model", 0);

@@ -110,15 +110,21 @@ is_local(const struct tool *t)
 		   str_eq(t->execution, STR("client")));
 }
 
-/* Drawing is another model's work, at its own price. */
+/* Drawing is another model's work, at its own price; so is whatever names a model. */
 static bool
-names_image_model(struct body *b, const struct tool *t, size_t at)
+names_model(struct body *b, const struct tool *t, size_t at)
 {
+	struct call *c = b->call;
+	bool draws = str_eq(t->openai.type, STR("image_generation"));
 	struct str model = t->model.p != NULL ? t->model : STR(IMAGE_MODEL);
 
-	if (!str_eq(t->openai.type, STR("image_generation")))
+	if (!draws && t->model.p == NULL)
 		return true;
-	return call_names(b->call, model, NAMED_ADVISOR, at);
+	if (!call_names(c, model, NAMED_ADVISOR, at))
+		return false;
+	if (c->hosted_last != NULL && c->hosted_last->piece == t->openai.piece)
+		c->model[c->nmodel - 1].tool = c->hosted_last;
+	return true;
 }
 
 static bool
@@ -132,8 +138,8 @@ read_tool(struct body *b, void *to)
 		return false;
 	if (is_local(&t))
 		t.openai.type = STR("function");
-	return names_image_model(b, &t, at) &&
-	       openai_note_tool(b->call, &t.openai, client_tools);
+	return openai_note_tool(b->call, &t.openai, client_tools) &&
+	       names_model(b, &t, at);
 }
 
 /* ---- input */
@@ -416,7 +422,7 @@ responses_read(struct call *c, const struct request *r, struct str model)
 
 	(void)r;
 	(void)model;
-	if (!body_read(&b, c, read_root, &said))
+	if (!body_parse(&b, c, read_root, &said))
 		return false;
 	if (c->nmodel == 0)
 		return call_fail(c, CALL_MALFORMED, "the request names no model", 0);

@@ -598,3 +598,46 @@ json_get(const struct json_value *object, const char *key)
 			return v;
 	return NULL;
 }
+
+static void
+write_key(struct json_out *j, struct str key)
+{
+	json_str(j, key);
+	buf_char(j->to, ':');
+	j->needs_comma = false;
+}
+
+void
+json_value(struct json_out *j, const struct json_value *v)
+{
+	switch (v->type) {
+	case JSON_OBJECT:
+	case JSON_ARRAY:
+		json_open(j, v->type == JSON_OBJECT ? '{' : '[');
+		for (const struct json_value *at = v->child; at != NULL; at = at->next) {
+			if (v->type == JSON_OBJECT)
+				write_key(j, at->key);
+			json_value(j, at);
+		}
+		json_close(j, v->type == JSON_OBJECT ? '}' : ']');
+		break;
+	case JSON_STRING:
+		json_str(j, v->text);
+		break;
+	case JSON_NUMBER:
+		json_raw(j, v->text);
+		break;
+	case JSON_TRUE:
+	case JSON_FALSE:
+		json_bool(j, v->type == JSON_TRUE);
+		break;
+	case JSON_NULL:
+	case JSON_OBJECT_END:
+	case JSON_ARRAY_END:
+	case JSON_KEY:
+	case JSON_END:
+	case JSON_BAD:
+		json_null(j);
+		break;
+	}
+}

@@ -603,7 +603,7 @@ scan_reset(struct scan *s)
 }
 
 void
-scan_init(struct scan *s, const struct scan_path *paths, size_t npaths, scan_fn *on_value,
+scan_begin(struct scan *s, const struct scan_path *paths, size_t npaths, scan_fn *on_value,
     void *arg)
 {
 	*s = (struct scan){

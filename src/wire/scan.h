@@ -69,7 +69,7 @@ struct scan {
 	char text[SCAN_TEXT];
 };
 
-void scan_init(struct scan *s, const struct scan_path *paths, size_t npaths,
+void scan_begin(struct scan *s, const struct scan_path *paths, size_t npaths,
     scan_fn *on_value, void *arg);
 void scan_reset(struct scan *s); /* for the next document; same paths */
 enum scan_state scan_feed(struct scan *s, struct str bytes) MUST_CHECK;

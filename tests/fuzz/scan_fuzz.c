@@ -31,7 +31,7 @@ read_in_pieces(struct str in, size_t piece, struct buf *out)
 {
 	struct scan s;
 
-	scan_init(&s, paths, sizeof(paths) / sizeof(*paths), say, out);
+	scan_begin(&s, paths, sizeof(paths) / sizeof(*paths), say, out);
 	for (; in.n > 0; in = str_sub(in, piece, in.n))
 		if (scan_feed(&s, str_sub(in, 0, piece)) == SCAN_BAD)
 			return false;

@@ -93,7 +93,7 @@ test_values_are_found_however_the_text_is_cut(void **state)
 			struct scan s;
 
 			buf_init(&out, 65536);
-			scan_init(&s, paths, PATHS, say, &out);
+			scan_begin(&s, paths, PATHS, say, &out);
 			assert_row(cases[i].text,
 			    scan_in_pieces(&s, str_of(cases[i].text), piece) ==
 				SCAN_DONE);
@@ -128,7 +128,7 @@ test_what_is_no_json_is_said_to_be_none(void **state)
 		for (size_t piece = 1; piece <= strlen(texts[i]) + 1; piece++) {
 			struct scan s;
 
-			scan_init(&s, paths, PATHS, say_nothing, NULL);
+			scan_begin(&s, paths, PATHS, say_nothing, NULL);
 			assert_row(texts[i],
 			    scan_in_pieces(&s, str_of(texts[i]), piece) == SCAN_BAD);
 			assert_row(texts[i], s.error != NULL);
@@ -156,7 +156,7 @@ test_a_key_that_stands_twice_is_seen_where_a_path_goes(void **state)
 	for (size_t i = 0; i < COUNT_OF(cases); i++) {
 		struct scan s;
 
-		scan_init(&s, paths, PATHS, say_nothing, NULL);
+		scan_begin(&s, paths, PATHS, say_nothing, NULL);
 		assert_row(cases[i].text,
 		    scan_in_pieces(&s, str_of(cases[i].text), 3) == SCAN_DONE);
 		assert_row(cases[i].text, s.has_duplicate == cases[i].has_duplicate);
@@ -181,7 +181,7 @@ test_depth_is_capped(void **state)
 
 	(void)state;
 	buf_init(&b, 65536);
-	scan_init(&s, paths, PATHS, say_nothing, NULL);
+	scan_begin(&s, paths, PATHS, say_nothing, NULL);
 	assert_int_equal(scan_in_pieces(&s, nested(&b, SCAN_DEPTH), 100), SCAN_DONE);
 	scan_reset(&s);
 	buf_reset(&b);
@@ -206,7 +206,7 @@ test_a_value_knows_where_it_stands(void **state)
 	struct scan s;
 
 	(void)state;
-	scan_init(&s, paths, PATHS, keep, &v);
+	scan_begin(&s, paths, PATHS, keep, &v);
 	assert_int_equal(scan_in_pieces(&s, str_of(text), 4), SCAN_DONE);
 	assert_memory_equal(text + v.key, "\"model\"", 7);
 	assert_int_equal(v.end - v.begin, 4);
@@ -226,7 +226,7 @@ test_long_text_is_cut_and_said_to_be(void **state)
 	for (size_t i = 0; i <= SCAN_TEXT; i++)
 		buf_char(&b, 'x');
 	buf_text(&b, "\"}");
-	scan_init(&s, paths, PATHS, keep, &v);
+	scan_begin(&s, paths, PATHS, keep, &v);
 	assert_int_equal(scan_in_pieces(&s, buf_view(&b), 7), SCAN_DONE);
 	assert_true(v.is_cut);
 	assert_int_equal(v.text.n, SCAN_TEXT);
