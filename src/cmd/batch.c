@@ -29,7 +29,9 @@ struct line {
 	const struct scene *scene; /* the line's own, or the common one */
 	struct scene own;
 	struct explain_ask ask;
-	struct str id; /* JSON text */
+	struct str id;     /* JSON text */
+	struct str claims; /* JSON text; p NULL: none */
+	struct grant *grant;
 };
 
 static void fault(struct line *l, const char *code, const char *fmt, ...)
@@ -261,11 +263,17 @@ take_common_scene(struct line *l)
 
 	if (c->given == NULL && !c->is_tried) {
 		c->is_tried = true;
-		c->is_loaded = scene_load(&c->laptop, NULL, &l->rep);
+		c->is_loaded = scene_load(&c->laptop, NULL, false, &l->rep);
 	}
 	l->scene = c->given != NULL ? c->given : c->is_loaded ? &c->laptop : NULL;
 	if (l->scene == NULL && l->rep.errors == 0)
 		fault(l, "no_policy", "there is neither a configuration nor a policy");
+}
+
+static void
+read_claims(struct line *l, const struct json_value *v)
+{
+	l->claims = text_of(l, v);
 }
 
 static void
@@ -288,6 +296,7 @@ static const struct {
 	{ "host_b64", read_host_b64 },
 	{ "port", read_port },
 	{ "answers", read_answers },
+	{ "claims", read_claims },
 	{ "policy", read_nothing },
 	{ "settings", read_nothing },
 };
@@ -361,13 +370,25 @@ put_malformed(const struct line *l, const char *why, struct buf *to)
 	explain_print_json(&e, NULL, l->id, to);
 }
 
+/* What a token with these claims would grant; when it is is nobody's business here. */
+static enum reason
+take_claims(struct line *l, const char **why)
+{
+	const struct claims_source source = { .settings = l->scene->settings };
+
+	return l->claims.p == NULL ? REASON_NONE
+				   : claims_recall(&l->grant, &source, l->claims, why);
+}
+
 /* False: the line could not be asked. */
 static bool
 answer(struct line *l, struct str text, struct buf *to)
 {
 	const char *why = "no JSON object";
 	struct json_value *object = json_parse(text, &l->arena, &why);
+	const struct ruleset *rules = NULL;
 	struct explained e;
+	enum reason reason;
 
 	if (object == NULL || object->type != JSON_OBJECT) {
 		put_malformed(l, why, to);
@@ -378,8 +399,11 @@ answer(struct line *l, struct str text, struct buf *to)
 		put_error(l, to);
 		return false;
 	}
-	scene_explain(&e, l->scene, &l->ask, &l->arena);
-	explain_print_json(&e, l->scene->rules, l->id, to);
+	if ((reason = take_claims(l, &why)) != REASON_NONE)
+		scene_refuse(&e, reason, why, &l->arena);
+	else
+		rules = scene_explain(&e, l->scene, l->grant, &l->ask, &l->arena);
+	explain_print_json(&e, rules, l->id, to);
 	return true;
 }
 
@@ -399,6 +423,7 @@ run_line(struct common *common, struct str text)
 	fflush(stdout);
 	buf_fini(&out);
 	report_fini(&l.rep);
+	grant_unref(l.grant);
 	scene_fini(&l.own);
 	arena_fini(&l.arena);
 	return is_asked;

@@ -38,6 +38,7 @@ static const struct {
 	{ "redact", cmd_redact,
 	    "copy standard input to standard output without its secrets" },
 	{ "run", cmd_run, "the proxy: decide, dial, relay, record" },
+	{ "token", cmd_token, "make session tokens and their keys, look at tokens" },
 };
 
 #define COMMANDS (sizeof(commands) / sizeof(commands[0]))

@@ -12,5 +12,6 @@ int cmd_check(int argc, char **argv);
 int cmd_explain(int argc, char **argv);
 int cmd_meter(int argc, char **argv);
 int cmd_redact(int argc, char **argv);
+int cmd_token(int argc, char **argv);
 
 #endif
