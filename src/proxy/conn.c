@@ -787,7 +787,7 @@ carry_forward(struct conn *c)
 	rq->used = rq->in.n; /* what is no body comes back in `more` */
 	forward_start(f, c->e, c->x, &c->client, c->origin, rest, &rq->more,
 	    c->outer != NULL, on_forwarded, c);
-	return c->stage == STAGE_CARRY ? WAIT : JUMP; /* it may be over already */
+	return WAIT;
 }
 
 static enum next
