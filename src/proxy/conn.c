@@ -238,15 +238,14 @@ must_close(const struct conn *c)
 }
 
 static enum next
-answer(struct conn *c)
+jump(struct conn *c, enum stage to)
 {
-	c->stage = STAGE_ANSWER;
-	if (!c->is_running)
-		run(c);
+	c->stage = to;
 	return JUMP;
 }
 
-/* `at`: the offset of the byte that was refused, or -1. */
+/* `at`: the offset of the byte that was refused, or -1.  Outside a stage, run() follows.
+ */
 static enum next
 refuse_at(struct conn *c, enum reason reason, int64_t at)
 {
@@ -260,15 +259,12 @@ refuse_at(struct conn *c, enum reason reason, int64_t at)
 	done_connecting(c);
 	if (row->status == 0) {
 		c->after = AFTER_CLOSE;
-		c->stage = STAGE_RECORD;
-		if (!c->is_running)
-			run(c);
-		return JUMP;
+		return jump(c, STAGE_RECORD);
 	}
 	x->status = row->status;
 	c->after = must_close(c) ? AFTER_LINGER : AFTER_NEXT;
 	door_http.refuse(&c->out, x, c->after != AFTER_NEXT, at);
-	return answer(c);
+	return jump(c, STAGE_ANSWER);
 }
 
 static enum next
@@ -362,8 +358,7 @@ ended_early(struct conn *c)
 	c->x->reason = REASON_CLIENT_ABORTED;
 	c->x->closed_by = CLOSE_CLIENT;
 	c->after = AFTER_CLOSE;
-	c->stage = STAGE_RECORD;
-	return JUMP;
+	return jump(c, STAGE_RECORD);
 }
 
 static enum next
@@ -451,7 +446,7 @@ answer_options(struct conn *c)
 	    "HTTP/1.1 200 OK\r\nProxy-Status: %s\r\nContent-Length: 0\r\n"
 	    "Connection: close\r\n\r\n",
 	    c->x->snapshot->settings->name);
-	return answer(c);
+	return jump(c, STAGE_ANSWER);
 }
 
 static enum next
@@ -480,8 +475,7 @@ stage_decide(struct conn *c)
 	if (c->outer == NULL)
 		return NEXT;
 	exchange_dialled(x, &c->origin->to, true);
-	c->stage = STAGE_JUDGE;
-	return JUMP;
+	return jump(c, STAGE_JUDGE);
 }
 
 /* ---- RESOLVE ---- */
@@ -500,9 +494,8 @@ on_resolved(void *arg, const struct found *found)
 	struct conn *c = arg;
 
 	c->lookup = NULL;
-	if (resolved(c, found) != NEXT)
-		return; /* refused, and on its way */
-	c->stage = STAGE_DIAL;
+	if (resolved(c, found) == NEXT)
+		c->stage = STAGE_DIAL;
 	run(c);
 }
 
@@ -559,12 +552,12 @@ on_dialled(void *arg, int err, int fd, const struct endpoint *to)
 		origin_close(c->e->loop, o);
 		c->x->error = err_text(err);
 		refuse(c, reason_of_dial(err));
-		return;
+	} else {
+		exchange_dialled(c->x, to, false);
+		c->origin = o;
+		origin_connected(o, to, on_origin_early, c);
+		c->stage = STAGE_JUDGE;
 	}
-	exchange_dialled(c->x, to, false);
-	c->origin = o;
-	origin_connected(o, to, on_origin_early, c);
-	c->stage = STAGE_JUDGE;
 	run(c);
 }
 
@@ -762,7 +755,7 @@ on_forwarded(void *arg, enum forward_end how)
 	switch (how) {
 	case FORWARD_REFUSED:
 		refuse(c, x->reason);
-		return;
+		break;
 	case FORWARD_STALE:
 		c->is_dialled_anew = true;
 		x->flags |= FLAG_RETRIED;
@@ -887,8 +880,7 @@ stage_record(struct conn *c)
 	case AFTER_LINGER:
 		stream_shut(&c->client);
 		timer_set(c->e->loop, &c->timer, LINGER_MS);
-		c->stage = STAGE_LINGER;
-		return JUMP;
+		return jump(c, STAGE_LINGER);
 	case AFTER_CLOSE:
 		return conn_close(c);
 	case AFTER_RESET:
@@ -932,7 +924,8 @@ run(struct conn *c)
 {
 	enum next n;
 
-	if (c->is_running || c->is_closed)
+	assert(!c->is_running); /* nothing that a stage starts calls back at once */
+	if (c->is_closed)
 		return;
 	c->is_running = true;
 	do {
@@ -978,10 +971,12 @@ on_timer(void *arg)
 
 	switch ((enum stage)c->stage) {
 	case STAGE_GREET:
-		if (c->x == NULL)
+		if (c->x == NULL) {
 			conn_close(c);
-		else
-			refuse(c, REASON_CLIENT_TIMEOUT);
+			return;
+		}
+		refuse(c, REASON_CLIENT_TIMEOUT);
+		run(c);
 		return;
 	case STAGE_DECIDE: /* the delay is over */
 		run(c);
