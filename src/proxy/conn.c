@@ -44,6 +44,18 @@ enum next {
 	END,  /* the connection is closed */
 };
 
+struct conn;
+
+struct stage_row {
+	const char *name;
+	enum next (*run)(struct conn *c);
+	enum stage then;
+	/* While it waits: the client's socket has something to tell; NULL: not now. */
+	enum next (*told)(struct conn *c, unsigned what);
+	/* The same for the connection's timer; NULL: the wait's deadline is elsewhere. */
+	enum next (*late)(struct conn *c);
+};
+
 /* What becomes of the connection after the record. */
 enum after { AFTER_NEXT, AFTER_LINGER, AFTER_CLOSE, AFTER_RESET };
 
@@ -64,6 +76,7 @@ struct conn {
 	struct endpoint peer;
 	const char *unix_path; /* the listener's */
 	struct timer timer;
+	const struct stage_row *way; /* by enum stage */
 	uint8_t stage;
 	uint8_t after;
 	bool is_running, is_closed;
@@ -84,8 +97,6 @@ struct conn {
 	struct forward *forward;
 	struct buf out; /* an answer not wholly taken yet */
 };
-
-static void run(struct conn *c);
 
 static const char *
 source_text(const struct conn *c, char out[static ADDR_TEXT])
@@ -219,6 +230,67 @@ conn_close(struct conn *c)
 	return END;
 }
 
+/* ---- going on ---- */
+
+static enum next
+jump(struct conn *c, enum stage to)
+{
+	c->stage = to;
+	return JUMP;
+}
+
+/* From what a callback decided, until something must be waited for. */
+static void
+go_on(struct conn *c, enum next n)
+{
+	assert(!c->is_running); /* nothing that a stage starts calls back at once */
+	c->is_running = true;
+	while (!c->is_closed && (n == NEXT || n == JUMP)) {
+		if (n == NEXT)
+			c->stage = (uint8_t)c->way[c->stage].then;
+		log_debug("stage", "name", c->way[c->stage].name, "id",
+		    c->x != NULL ? c->x->id : "");
+		n = c->way[c->stage].run(c);
+	}
+	c->is_running = false;
+}
+
+static void
+on_client(void *arg, unsigned what)
+{
+	struct conn *c = arg;
+	const struct stage_row *row = &c->way[c->stage];
+
+	if (row->told != NULL)
+		go_on(c, row->told(c, what));
+}
+
+static void
+on_timer(void *arg)
+{
+	struct conn *c = arg;
+	const struct stage_row *row = &c->way[c->stage];
+
+	if (row->late != NULL)
+		go_on(c, row->late(c));
+}
+
+/*
+ * Whatever comes stays ready until a carrier takes over; only an idle tunnel
+ * ends with its origin.
+ */
+static void
+on_origin_early(void *arg, unsigned what)
+{
+	struct conn *c = arg;
+
+	if (c->outer == NULL || c->x != NULL || c->stage != STAGE_GREET ||
+	    (what & (STREAM_READ | STREAM_HUP)) == 0)
+		return;
+	c->outer->closed_by = CLOSE_ORIGIN;
+	conn_close(c);
+}
+
 /* ---- refusing ---- */
 
 /* Another request may follow only where it is certain where it begins. */
@@ -237,15 +309,7 @@ must_close(const struct conn *c)
 	       str_eq(h->method, STR("CONNECT"));
 }
 
-static enum next
-jump(struct conn *c, enum stage to)
-{
-	c->stage = to;
-	return JUMP;
-}
-
-/* `at`: the offset of the byte that was refused, or -1.  Outside a stage, run() follows.
- */
+/* `at`: the offset of the byte that was refused, or -1. */
 static enum next
 refuse_at(struct conn *c, enum reason reason, int64_t at)
 {
@@ -274,7 +338,7 @@ refuse(struct conn *c, enum reason reason)
 }
 
 /* The client went away while weir was looking things up or dialling. */
-static void
+static enum next
 abandoned(struct conn *c)
 {
 	cancel_all(c);
@@ -282,8 +346,7 @@ abandoned(struct conn *c)
 	c->x->reason = REASON_CLIENT_ABORTED;
 	c->x->closed_by = CLOSE_CLIENT;
 	c->after = AFTER_CLOSE;
-	c->stage = STAGE_RECORD;
-	run(c);
+	return jump(c, STAGE_RECORD);
 }
 
 /* A reset always; a clean end only where the client has nothing left to do but send. */
@@ -295,6 +358,22 @@ is_abandoned(struct conn *c)
 	ssize_t n = recv(c->client.fd, &byte, 1, MSG_PEEK | MSG_DONTWAIT);
 
 	return (n < 0 && errno != EAGAIN) || (n == 0 && is_connect);
+}
+
+static enum next
+told_meanwhile(struct conn *c, unsigned what)
+{
+	if ((what & (STREAM_READ | STREAM_HUP)) == 0 || !is_abandoned(c))
+		return WAIT;
+	return abandoned(c);
+}
+
+/* The stage that waits looks for itself. */
+static enum next
+told(struct conn *c, unsigned what)
+{
+	(void)c, (void)what;
+	return JUMP;
 }
 
 /* ---- GREET ---- */
@@ -397,6 +476,12 @@ stage_greet(struct conn *c)
 	}
 }
 
+static enum next
+greet_late(struct conn *c)
+{
+	return c->x == NULL ? conn_close(c) : refuse(c, REASON_CLIENT_TIMEOUT);
+}
+
 /* ---- DECIDE ---- */
 
 /* Beyond the rate answers are late, their status and reason unchanged. */
@@ -478,6 +563,13 @@ stage_decide(struct conn *c)
 	return jump(c, STAGE_JUDGE);
 }
 
+static enum next
+delay_is_over(struct conn *c)
+{
+	(void)c;
+	return JUMP;
+}
+
 /* ---- RESOLVE ---- */
 
 static enum next
@@ -494,9 +586,7 @@ on_resolved(void *arg, const struct found *found)
 	struct conn *c = arg;
 
 	c->lookup = NULL;
-	if (resolved(c, found) == NEXT)
-		c->stage = STAGE_DIAL;
-	run(c);
+	go_on(c, resolved(c, found));
 }
 
 static enum next
@@ -522,22 +612,6 @@ stage_resolve(struct conn *c)
 
 /* ---- DIAL ---- */
 
-/*
- * Whatever comes stays ready until a carrier takes over; only an idle tunnel
- * ends with its origin.
- */
-static void
-on_origin_early(void *arg, unsigned what)
-{
-	struct conn *c = arg;
-
-	if (c->outer == NULL || c->x != NULL || c->stage != STAGE_GREET ||
-	    (what & (STREAM_READ | STREAM_HUP)) == 0)
-		return;
-	c->outer->closed_by = CLOSE_ORIGIN;
-	conn_close(c);
-}
-
 static void
 on_dialled(void *arg, int err, int fd, const struct endpoint *to)
 {
@@ -551,14 +625,13 @@ on_dialled(void *arg, int err, int fd, const struct endpoint *to)
 	if (err != 0) {
 		origin_close(c->e->loop, o);
 		c->x->error = err_text(err);
-		refuse(c, reason_of_dial(err));
-	} else {
-		exchange_dialled(c->x, to, false);
-		c->origin = o;
-		origin_connected(o, to, on_origin_early, c);
-		c->stage = STAGE_JUDGE;
+		go_on(c, refuse(c, reason_of_dial(err)));
+		return;
 	}
-	run(c);
+	exchange_dialled(c->x, to, false);
+	c->origin = o;
+	origin_connected(o, to, on_origin_early, c);
+	go_on(c, NEXT);
 }
 
 static enum next
@@ -654,7 +727,7 @@ after_tunnel(enum tunnel_end how, enum reason reason)
 }
 
 /* The requests inside are exchanges of their own; the CONNECT's stays open above. */
-static void
+static enum next
 carry_http(struct conn *c, struct str first)
 {
 	struct exchange *x = c->x;
@@ -668,11 +741,8 @@ carry_http(struct conn *c, struct str first)
 	drop_carrier(c);
 	need_request(c);
 	buf_str(&c->rq->in, first);
-	c->stage = STAGE_GREET;
-	run(c);
+	return jump(c, STAGE_GREET);
 }
-
-static void on_client(void *arg, unsigned what);
 
 static void
 on_tunnelled(void *arg, enum tunnel_end how, struct str first)
@@ -682,7 +752,7 @@ on_tunnelled(void *arg, enum tunnel_end how, struct str first)
 	stream_attach(&c->client, on_client, c);
 	stream_attach(&c->origin->stream, on_origin_early, c);
 	if (how == TUNNEL_HTTP) {
-		carry_http(c, first);
+		go_on(c, carry_http(c, first));
 		return;
 	}
 	drop_carrier(c);
@@ -691,8 +761,7 @@ on_tunnelled(void *arg, enum tunnel_end how, struct str first)
 		c->origin = NULL;
 	}
 	c->after = after_tunnel(how, c->x->reason);
-	c->stage = STAGE_RECORD;
-	run(c);
+	go_on(c, NEXT);
 }
 
 static enum next
@@ -741,32 +810,41 @@ part_from_origin(struct conn *c, enum forward_end how, const struct forward *f)
 	c->origin = NULL;
 }
 
+/* Nothing of it reached an origin: another connection, and this time a new one. */
+static enum next
+dial_anew(struct conn *c)
+{
+	c->is_dialled_anew = true;
+	c->x->flags |= FLAG_RETRIED;
+	return jump(c, STAGE_DIAL);
+}
+
+static enum next
+forwarded(struct conn *c, enum forward_end how)
+{
+	switch (how) {
+	case FORWARD_REFUSED:
+		return refuse(c, c->x->reason);
+	case FORWARD_STALE:
+		return dial_anew(c);
+	case FORWARD_DONE:
+	case FORWARD_CUT:
+		return NEXT;
+	}
+	return END;
+}
+
 static void
 on_forwarded(void *arg, enum forward_end how)
 {
 	struct conn *c = arg;
-	struct exchange *x = c->x;
 
 	stream_attach(&c->client, on_client, c);
 	stream_attach(&c->origin->stream, on_origin_early, c);
-	c->after = (uint8_t)after_forward(how, c->forward, x->reason);
+	c->after = (uint8_t)after_forward(how, c->forward, c->x->reason);
 	part_from_origin(c, how, c->forward);
 	drop_carrier(c);
-	switch (how) {
-	case FORWARD_REFUSED:
-		refuse(c, x->reason);
-		break;
-	case FORWARD_STALE:
-		c->is_dialled_anew = true;
-		x->flags |= FLAG_RETRIED;
-		c->stage = STAGE_DIAL;
-		break;
-	case FORWARD_DONE:
-	case FORWARD_CUT:
-		c->stage = STAGE_RECORD;
-		break;
-	}
-	run(c);
+	go_on(c, forwarded(c, how));
 }
 
 static enum next
@@ -814,6 +892,14 @@ stage_answer(struct conn *c)
 	buf_fini(&c->out);
 	timer_clear(&c->timer);
 	return NEXT;
+}
+
+static enum next
+answer_late(struct conn *c)
+{
+	c->after = AFTER_CLOSE;
+	buf_reset(&c->out);
+	return JUMP;
 }
 
 /* What came behind the last request is the beginning of the next. */
@@ -902,101 +988,18 @@ stage_linger(struct conn *c)
 	}
 }
 
-static const struct {
-	const char *name;
-	enum next (*run)(struct conn *c);
-	enum stage then;
-} stages[] = {
-	[STAGE_GREET] = { "greet", stage_greet, STAGE_DECIDE },
-	[STAGE_DECIDE] = { "decide", stage_decide, STAGE_RESOLVE },
-	[STAGE_RESOLVE] = { "resolve", stage_resolve, STAGE_DIAL },
-	[STAGE_DIAL] = { "dial", stage_dial, STAGE_JUDGE },
-	[STAGE_JUDGE] = { "judge", stage_judge, STAGE_CARRY },
-	[STAGE_CARRY] = { "carry", stage_carry, STAGE_RECORD },
-	[STAGE_ANSWER] = { "answer", stage_answer, STAGE_RECORD },
-	[STAGE_RECORD] = { "record", stage_record, STAGE_GREET },
-	[STAGE_LINGER] = { "linger", stage_linger, STAGE_LINGER },
+static const struct stage_row stages[] = {
+	[STAGE_GREET] = { "greet", stage_greet, STAGE_DECIDE, told, greet_late },
+	[STAGE_DECIDE] = { "decide", stage_decide, STAGE_RESOLVE, told_meanwhile,
+	    delay_is_over },
+	[STAGE_RESOLVE] = { "resolve", stage_resolve, STAGE_DIAL, told_meanwhile, NULL },
+	[STAGE_DIAL] = { "dial", stage_dial, STAGE_JUDGE, told_meanwhile, NULL },
+	[STAGE_JUDGE] = { "judge", stage_judge, STAGE_CARRY, NULL, NULL },
+	[STAGE_CARRY] = { "carry", stage_carry, STAGE_RECORD, NULL, NULL },
+	[STAGE_ANSWER] = { "answer", stage_answer, STAGE_RECORD, told, answer_late },
+	[STAGE_RECORD] = { "record", stage_record, STAGE_GREET, NULL, NULL },
+	[STAGE_LINGER] = { "linger", stage_linger, STAGE_LINGER, told, conn_close },
 };
-
-/* Goes on until something must be waited for. */
-static void
-run(struct conn *c)
-{
-	enum next n;
-
-	assert(!c->is_running); /* nothing that a stage starts calls back at once */
-	if (c->is_closed)
-		return;
-	c->is_running = true;
-	do {
-		log_debug("stage", "name", stages[c->stage].name, "id",
-		    c->x != NULL ? c->x->id : "");
-		n = stages[c->stage].run(c);
-		if (n == NEXT)
-			c->stage = (uint8_t)stages[c->stage].then;
-	} while ((n == NEXT || n == JUMP) && !c->is_closed);
-	c->is_running = false;
-}
-
-/* ---- events ---- */
-
-static void
-on_client(void *arg, unsigned what)
-{
-	struct conn *c = arg;
-
-	switch ((enum stage)c->stage) {
-	case STAGE_GREET:
-	case STAGE_ANSWER:
-	case STAGE_LINGER:
-		run(c);
-		return;
-	case STAGE_DECIDE:
-	case STAGE_RESOLVE:
-	case STAGE_DIAL:
-		if ((what & (STREAM_READ | STREAM_HUP)) && is_abandoned(c))
-			abandoned(c);
-		return;
-	case STAGE_JUDGE:
-	case STAGE_CARRY:
-	case STAGE_RECORD:
-		return;
-	}
-}
-
-static void
-on_timer(void *arg)
-{
-	struct conn *c = arg;
-
-	switch ((enum stage)c->stage) {
-	case STAGE_GREET:
-		if (c->x == NULL) {
-			conn_close(c);
-			return;
-		}
-		refuse(c, REASON_CLIENT_TIMEOUT);
-		run(c);
-		return;
-	case STAGE_DECIDE: /* the delay is over */
-		run(c);
-		return;
-	case STAGE_ANSWER:
-		c->after = AFTER_CLOSE;
-		buf_reset(&c->out);
-		run(c);
-		return;
-	case STAGE_LINGER:
-		conn_close(c);
-		return;
-	case STAGE_RESOLVE:
-	case STAGE_DIAL:
-	case STAGE_JUDGE:
-	case STAGE_CARRY:
-	case STAGE_RECORD:
-		return; /* these waits have deadlines of their own */
-	}
-}
 
 /* Over the cap SURPLUS more are told so; beyond that a client is not let in at all. */
 static bool
@@ -1017,6 +1020,7 @@ conn_accept(struct engine *e, int fd, const struct peer *peer, const char *unix_
 	char text[ADDR_TEXT];
 
 	c->e = e;
+	c->way = stages;
 	c->peer = peer->endpoint;
 	c->unix_path = unix_path;
 	c->share = client_ref(e->limits, str_of(share_key(c, text)), loop_now(e->loop));
@@ -1036,7 +1040,7 @@ conn_accept(struct engine *e, int fd, const struct peer *peer, const char *unix_
 	stream_open(&c->client, e->loop, fd, on_client, c);
 	/* with TCP_DEFER_ACCEPT the first bytes are there already */
 	c->client.ready |= STREAM_READ;
-	run(c);
+	go_on(c, JUMP);
 }
 
 /* ---- what a worker asks of all of them ---- */
