@@ -106,7 +106,7 @@ source_text(const struct conn *c, char out[static ADDR_TEXT])
 
 /* Who shares limits and kept connections: all of loopback is one client. */
 static const char *
-share_key(const struct conn *c, char out[static ADDR_TEXT])
+conn_share(const struct conn *c, char out[static ADDR_TEXT])
 {
 	static const struct prefix v4 = V4_PREFIX(127, 0, 0, 0, 8);
 	static const struct prefix v6 = { { { [15] = 1 } }, 128 };
@@ -121,7 +121,7 @@ share_key(const struct conn *c, char out[static ADDR_TEXT])
 /* ---- holding and letting go ---- */
 
 static void
-free_request(struct conn *c)
+conn_drop_request(struct conn *c)
 {
 	if (c->rq == NULL)
 		return;
@@ -132,7 +132,7 @@ free_request(struct conn *c)
 }
 
 static void
-need_request(struct conn *c)
+conn_need_request(struct conn *c)
 {
 	const struct settings *set = c->e->snapshot->settings;
 
@@ -145,7 +145,7 @@ need_request(struct conn *c)
 }
 
 static void
-done_connecting(struct conn *c)
+conn_end_connecting(struct conn *c)
 {
 	if (c->has_connecting)
 		client_give(c->share, CLIENT_CONNECTING);
@@ -153,7 +153,7 @@ done_connecting(struct conn *c)
 }
 
 static void
-drop_carrier(struct conn *c)
+conn_drop_carrier(struct conn *c)
 {
 	if (c->tunnel != NULL)
 		loop_free_later(c->e->loop, free, c->tunnel);
@@ -169,7 +169,7 @@ drop_carrier(struct conn *c)
 }
 
 static void
-cancel_all(struct conn *c)
+conn_cancel(struct conn *c)
 {
 	if (c->lookup != NULL)
 		lookup_cancel(c->lookup);
@@ -186,7 +186,7 @@ cancel_all(struct conn *c)
 }
 
 static void
-end_exchange(struct conn *c, struct exchange **x)
+conn_end_exchange(struct conn *c, struct exchange **x)
 {
 	char text[ADDR_TEXT];
 	struct exchange *ended = *x;
@@ -209,16 +209,16 @@ conn_close(struct conn *c)
 	if (c->is_closed)
 		return END;
 	c->is_closed = true;
-	cancel_all(c);
-	end_exchange(c, &c->x);
-	end_exchange(c, &c->outer);
-	drop_carrier(c);
-	done_connecting(c);
+	conn_cancel(c);
+	conn_end_exchange(c, &c->x);
+	conn_end_exchange(c, &c->outer);
+	conn_drop_carrier(c);
+	conn_end_connecting(c);
 	timer_clear(&c->timer);
 	origin_close(e->loop, c->origin);
 	c->origin = NULL;
 	stream_close(&c->client);
-	free_request(c);
+	conn_drop_request(c);
 	buf_fini(&c->out);
 	client_give(c->share, c->is_surplus ? CLIENT_SURPLUS : CLIENT_CONNECTION);
 	client_unref(c->share);
@@ -233,7 +233,7 @@ conn_close(struct conn *c)
 /* ---- going on ---- */
 
 static enum next
-jump(struct conn *c, enum stage to)
+conn_jump(struct conn *c, enum stage to)
 {
 	c->stage = to;
 	return JUMP;
@@ -241,7 +241,7 @@ jump(struct conn *c, enum stage to)
 
 /* From what a callback decided, until something must be waited for. */
 static void
-go_on(struct conn *c, enum next n)
+conn_go_on(struct conn *c, enum next n)
 {
 	assert(!c->is_running); /* nothing that a stage starts calls back at once */
 	c->is_running = true;
@@ -262,7 +262,7 @@ on_client(void *arg, unsigned what)
 	const struct stage_row *row = &c->way[c->stage];
 
 	if (row->told != NULL)
-		go_on(c, row->told(c, what));
+		conn_go_on(c, row->told(c, what));
 }
 
 static void
@@ -272,7 +272,7 @@ on_timer(void *arg)
 	const struct stage_row *row = &c->way[c->stage];
 
 	if (row->late != NULL)
-		go_on(c, row->late(c));
+		conn_go_on(c, row->late(c));
 }
 
 /*
@@ -280,7 +280,7 @@ on_timer(void *arg)
  * ends with its origin.
  */
 static void
-on_origin_early(void *arg, unsigned what)
+conn_on_origin(void *arg, unsigned what)
 {
 	struct conn *c = arg;
 
@@ -311,7 +311,7 @@ must_close(const struct conn *c)
 
 /* `at`: the offset of the byte that was refused, or -1. */
 static enum next
-refuse_at(struct conn *c, enum reason reason, int64_t at)
+answer_refuse_at(struct conn *c, enum reason reason, int64_t at)
 {
 	struct exchange *x = c->x;
 	const struct reason_row *row = reason_row(reason);
@@ -320,33 +320,33 @@ refuse_at(struct conn *c, enum reason reason, int64_t at)
 	x->closed_by = CLOSE_WEIR;
 	if (row->type != TYPE_UPSTREAM)
 		x->verdict.allow = false;
-	done_connecting(c);
+	conn_end_connecting(c);
 	if (row->status == 0) {
 		c->after = AFTER_CLOSE;
-		return jump(c, STAGE_RECORD);
+		return conn_jump(c, STAGE_RECORD);
 	}
 	x->status = row->status;
 	c->after = must_close(c) ? AFTER_LINGER : AFTER_NEXT;
 	door_http.refuse(&c->out, x, c->after != AFTER_NEXT, at);
-	return jump(c, STAGE_ANSWER);
+	return conn_jump(c, STAGE_ANSWER);
 }
 
 static enum next
-refuse(struct conn *c, enum reason reason)
+answer_refuse(struct conn *c, enum reason reason)
 {
-	return refuse_at(c, reason, -1);
+	return answer_refuse_at(c, reason, -1);
 }
 
 /* The client went away while weir was looking things up or dialling. */
 static enum next
 abandoned(struct conn *c)
 {
-	cancel_all(c);
-	done_connecting(c);
+	conn_cancel(c);
+	conn_end_connecting(c);
 	c->x->reason = REASON_CLIENT_ABORTED;
 	c->x->closed_by = CLOSE_CLIENT;
 	c->after = AFTER_CLOSE;
-	return jump(c, STAGE_RECORD);
+	return conn_jump(c, STAGE_RECORD);
 }
 
 /* A reset always; a clean end only where the client has nothing left to do but send. */
@@ -386,7 +386,7 @@ wait_for_request(struct conn *c)
 	if (c->is_waiting)
 		return;
 	c->is_waiting = true;
-	free_request(c); /* an idle connection holds no buffer */
+	conn_drop_request(c); /* an idle connection holds no buffer */
 	timer_set(c->e->loop, &c->timer, set->limits_idle_keepalive);
 }
 
@@ -415,7 +415,7 @@ greeted(struct conn *c, size_t used)
 	if (reason == REASON_NONE)
 		return NEXT;
 	x->error = why;
-	return refuse(c, reason);
+	return answer_refuse(c, reason);
 }
 
 static enum next
@@ -425,7 +425,7 @@ bad_head(struct conn *c)
 
 	timer_clear(&c->timer);
 	c->x->error = http_error_text(r->error);
-	return refuse_at(c, door_http_reason(r->error), (int64_t)r->at);
+	return answer_refuse_at(c, door_http_reason(r->error), (int64_t)r->at);
 }
 
 static enum next
@@ -437,11 +437,11 @@ ended_early(struct conn *c)
 	c->x->reason = REASON_CLIENT_ABORTED;
 	c->x->closed_by = CLOSE_CLIENT;
 	c->after = AFTER_CLOSE;
-	return jump(c, STAGE_RECORD);
+	return conn_jump(c, STAGE_RECORD);
 }
 
 static enum next
-stage_greet(struct conn *c)
+greet_read(struct conn *c)
 {
 	for (;;) {
 		ssize_t n;
@@ -471,7 +471,7 @@ stage_greet(struct conn *c)
 		}
 		if (n <= 0)
 			return ended_early(c);
-		need_request(c);
+		conn_need_request(c);
 		buf_add(&c->rq->in, c->e->scratch, (size_t)n);
 	}
 }
@@ -479,7 +479,7 @@ stage_greet(struct conn *c)
 static enum next
 greet_late(struct conn *c)
 {
-	return c->x == NULL ? conn_close(c) : refuse(c, REASON_CLIENT_TIMEOUT);
+	return c->x == NULL ? conn_close(c) : answer_refuse(c, REASON_CLIENT_TIMEOUT);
 }
 
 /* ---- DECIDE ---- */
@@ -531,7 +531,7 @@ answer_options(struct conn *c)
 	    "HTTP/1.1 200 OK\r\nProxy-Status: %s\r\nContent-Length: 0\r\n"
 	    "Connection: close\r\n\r\n",
 	    c->x->snapshot->settings->name);
-	return jump(c, STAGE_ANSWER);
+	return conn_jump(c, STAGE_ANSWER);
 }
 
 static enum next
@@ -540,27 +540,27 @@ stage_decide(struct conn *c)
 	struct exchange *x = c->x;
 
 	if (!x->has_place)
-		return refuse(c, REASON_AUDIT_UNAVAILABLE);
+		return answer_refuse(c, REASON_AUDIT_UNAVAILABLE);
 	if (c->e->is_draining)
-		return refuse(c, REASON_DRAINING);
+		return answer_refuse(c, REASON_DRAINING);
 	if (is_delayed(c))
 		return WAIT;
 	if (c->is_surplus)
-		return refuse(c, REASON_CONCURRENCY_LIMITED);
+		return answer_refuse(c, REASON_CONCURRENCY_LIMITED);
 	if (remake_is_loop(x->head, x->snapshot->settings->name))
-		return refuse(c, REASON_LOOP_DETECTED);
+		return answer_refuse(c, REASON_LOOP_DETECTED);
 	if (!exchange_admit(x))
-		return refuse(c, x->reason);
+		return answer_refuse(c, x->reason);
 	if (!exchange_foresee(x))
-		return refuse(c, x->reason);
+		return answer_refuse(c, x->reason);
 	if (is_body_too_large(x))
-		return refuse(c, REASON_BODY_TOO_LARGE);
+		return answer_refuse(c, REASON_BODY_TOO_LARGE);
 	if (is_for_us(x))
 		return answer_options(c);
 	if (c->outer == NULL)
 		return NEXT;
 	exchange_dialled(x, &c->origin->to, true);
-	return jump(c, STAGE_JUDGE);
+	return conn_jump(c, STAGE_JUDGE);
 }
 
 static enum next
@@ -576,7 +576,7 @@ static enum next
 resolved(struct conn *c, const struct found *found)
 {
 	if (!exchange_vet(c->x, found))
-		return refuse(c, c->x->reason);
+		return answer_refuse(c, c->x->reason);
 	return NEXT;
 }
 
@@ -586,7 +586,7 @@ on_resolved(void *arg, const struct found *found)
 	struct conn *c = arg;
 
 	c->lookup = NULL;
-	go_on(c, resolved(c, found));
+	conn_go_on(c, resolved(c, found));
 }
 
 static enum next
@@ -597,7 +597,7 @@ stage_resolve(struct conn *c)
 
 	if (!client_take(c->share, CLIENT_CONNECTING,
 		x->snapshot->settings->limits_client_connecting))
-		return refuse(c, REASON_CONCURRENCY_LIMITED);
+		return answer_refuse(c, REASON_CONCURRENCY_LIMITED);
 	c->has_connecting = true;
 	if (x->ask.host.is_literal) {
 		found = (struct found){ .count = 1, .addr = { x->ask.host.addr } };
@@ -621,17 +621,17 @@ on_dialled(void *arg, int err, int fd, const struct endpoint *to)
 	(void)fd; /* the stream's */
 	c->dial = NULL;
 	c->dialled = NULL;
-	done_connecting(c);
+	conn_end_connecting(c);
 	if (err != 0) {
 		origin_close(c->e->loop, o);
 		c->x->error = err_text(err);
-		go_on(c, refuse(c, reason_of_dial(err)));
+		conn_go_on(c, answer_refuse(c, reason_of_dial(err)));
 		return;
 	}
 	exchange_dialled(c->x, to, false);
 	c->origin = o;
-	origin_connected(o, to, on_origin_early, c);
-	go_on(c, NEXT);
+	origin_connected(o, to, conn_on_origin, c);
+	conn_go_on(c, NEXT);
 }
 
 static enum next
@@ -642,10 +642,10 @@ stage_dial(struct conn *c)
 
 	assert(c->origin == NULL); /* another exchange's goes to another host */
 	if (x->kind == RECORD_HTTP && !x->ask.wants_websocket && !c->is_dialled_anew)
-		c->origin = origin_take(&c->e->origins, share_key(c, text), &x->ask.host,
-		    x->vetted, on_origin_early, c);
+		c->origin = origin_take(&c->e->origins, conn_share(c, text), &x->ask.host,
+		    x->vetted, conn_on_origin, c);
 	if (c->origin != NULL) {
-		done_connecting(c);
+		conn_end_connecting(c);
 		exchange_dialled(x, &c->origin->to, true);
 		return NEXT;
 	}
@@ -681,10 +681,10 @@ open_tunnel(struct conn *c)
 	if (x->admitted.is_tcp) {
 		x->first.protocols = PROTOCOL_TCP;
 		if (!exchange_judge(x))
-			return refuse(c, x->reason);
+			return answer_refuse(c, x->reason);
 	}
 	if (!take_tunnel_place(c))
-		return refuse(c, REASON_CONCURRENCY_LIMITED);
+		return answer_refuse(c, REASON_CONCURRENCY_LIMITED);
 	if (stream_write(&c->client, &v, 1) != (ssize_t)v.iov_len) {
 		x->reason = REASON_CLIENT_ABORTED;
 		x->closed_by = CLOSE_CLIENT;
@@ -698,11 +698,11 @@ static enum next
 stage_judge(struct conn *c)
 {
 	if (!exchange_renew(c->x, c->e->snapshot))
-		return refuse(c, c->x->reason);
+		return answer_refuse(c, c->x->reason);
 	if (c->x->kind == RECORD_CONNECT)
 		return open_tunnel(c);
 	if (!exchange_judge(c->x))
-		return refuse(c, c->x->reason);
+		return answer_refuse(c, c->x->reason);
 	return NEXT;
 }
 
@@ -738,10 +738,10 @@ carry_http(struct conn *c, struct str first)
 	x->verdict.assurance = ASSURE_ADDRESS;
 	c->outer = x;
 	c->x = NULL;
-	drop_carrier(c);
-	need_request(c);
+	conn_drop_carrier(c);
+	conn_need_request(c);
 	buf_str(&c->rq->in, first);
-	return jump(c, STAGE_GREET);
+	return conn_jump(c, STAGE_GREET);
 }
 
 static void
@@ -750,18 +750,18 @@ on_tunnelled(void *arg, enum tunnel_end how, struct str first)
 	struct conn *c = arg;
 
 	stream_attach(&c->client, on_client, c);
-	stream_attach(&c->origin->stream, on_origin_early, c);
+	stream_attach(&c->origin->stream, conn_on_origin, c);
 	if (how == TUNNEL_HTTP) {
-		go_on(c, carry_http(c, first));
+		conn_go_on(c, carry_http(c, first));
 		return;
 	}
-	drop_carrier(c);
+	conn_drop_carrier(c);
 	if (c->x->reason == REASON_CLIENT_ABORTED) {
 		origin_reset(c->e->loop, c->origin);
 		c->origin = NULL;
 	}
 	c->after = after_tunnel(how, c->x->reason);
-	go_on(c, NEXT);
+	conn_go_on(c, NEXT);
 }
 
 static enum next
@@ -777,7 +777,7 @@ carry_tunnel(struct conn *c)
 	c->tunnel = mem_alloc(sizeof(*c->tunnel));
 	tunnel_start(
 	    c->tunnel, c->e, x, &c->client, &c->origin->stream, early, on_tunnelled, c);
-	free_request(c);
+	conn_drop_request(c);
 	return WAIT;
 }
 
@@ -801,7 +801,7 @@ part_from_origin(struct conn *c, enum forward_end how, const struct forward *f)
 	if (how == FORWARD_DONE && c->outer != NULL)
 		return; /* the tunnel's, to its end */
 	if (how == FORWARD_DONE && f->is_origin_kept)
-		origin_keep(&c->e->origins, c->origin, share_key(c, text), &x->ask.host,
+		origin_keep(&c->e->origins, c->origin, conn_share(c, text), &x->ask.host,
 		    x->ask.port, x->snapshot->settings->limits_idle_keepalive);
 	else if (how == FORWARD_DONE || how == FORWARD_STALE)
 		origin_close(c->e->loop, c->origin);
@@ -816,7 +816,7 @@ dial_anew(struct conn *c)
 {
 	c->is_dialled_anew = true;
 	c->x->flags |= FLAG_RETRIED;
-	return jump(c, STAGE_DIAL);
+	return conn_jump(c, STAGE_DIAL);
 }
 
 static enum next
@@ -824,7 +824,7 @@ forwarded(struct conn *c, enum forward_end how)
 {
 	switch (how) {
 	case FORWARD_REFUSED:
-		return refuse(c, c->x->reason);
+		return answer_refuse(c, c->x->reason);
 	case FORWARD_STALE:
 		return dial_anew(c);
 	case FORWARD_DONE:
@@ -840,11 +840,11 @@ on_forwarded(void *arg, enum forward_end how)
 	struct conn *c = arg;
 
 	stream_attach(&c->client, on_client, c);
-	stream_attach(&c->origin->stream, on_origin_early, c);
+	stream_attach(&c->origin->stream, conn_on_origin, c);
 	c->after = (uint8_t)after_forward(how, c->forward, c->x->reason);
 	part_from_origin(c, how, c->forward);
-	drop_carrier(c);
-	go_on(c, forwarded(c, how));
+	conn_drop_carrier(c);
+	conn_go_on(c, forwarded(c, how));
 }
 
 static enum next
@@ -862,7 +862,7 @@ carry_forward(struct conn *c)
 }
 
 static enum next
-stage_carry(struct conn *c)
+carry_start(struct conn *c)
 {
 	return c->x->kind == RECORD_CONNECT ? carry_tunnel(c) : carry_forward(c);
 }
@@ -870,7 +870,7 @@ stage_carry(struct conn *c)
 /* ---- ANSWER, RECORD, LINGER ---- */
 
 static enum next
-stage_answer(struct conn *c)
+answer_send(struct conn *c)
 {
 	while (c->out.n > 0) {
 		struct iovec v = { c->out.p, c->out.n };
@@ -916,9 +916,9 @@ turn_to_next(struct conn *c)
 	if (rq->in.n > rq->used) /* refused: nobody looked behind the head */
 		buf_str(&rest, str_sub(buf_view(&rq->in), rq->used, rq->in.n));
 	buf_init(&rq->more, 2 * SCRATCH);
-	free_request(c);
+	conn_drop_request(c);
 	if (rest.n > 0) {
-		need_request(c);
+		conn_need_request(c);
 		buf_str(&c->rq->in, buf_view(&rest));
 	}
 	buf_fini(&rest);
@@ -958,7 +958,8 @@ stage_record(struct conn *c)
 {
 	say_refusal(c);
 	let_origin_go(c);
-	end_exchange(c, &c->x); /* its slices point into the request that goes next */
+	conn_end_exchange(
+	    c, &c->x); /* its slices point into the request that goes next */
 	switch ((enum after)c->after) {
 	case AFTER_NEXT:
 		turn_to_next(c);
@@ -966,7 +967,7 @@ stage_record(struct conn *c)
 	case AFTER_LINGER:
 		stream_shut(&c->client);
 		timer_set(c->e->loop, &c->timer, LINGER_MS);
-		return jump(c, STAGE_LINGER);
+		return conn_jump(c, STAGE_LINGER);
 	case AFTER_CLOSE:
 		return conn_close(c);
 	case AFTER_RESET:
@@ -989,14 +990,14 @@ stage_linger(struct conn *c)
 }
 
 static const struct stage_row stages[] = {
-	[STAGE_GREET] = { "greet", stage_greet, STAGE_DECIDE, told, greet_late },
+	[STAGE_GREET] = { "greet", greet_read, STAGE_DECIDE, told, greet_late },
 	[STAGE_DECIDE] = { "decide", stage_decide, STAGE_RESOLVE, told_meanwhile,
 	    delay_is_over },
 	[STAGE_RESOLVE] = { "resolve", stage_resolve, STAGE_DIAL, told_meanwhile, NULL },
 	[STAGE_DIAL] = { "dial", stage_dial, STAGE_JUDGE, told_meanwhile, NULL },
 	[STAGE_JUDGE] = { "judge", stage_judge, STAGE_CARRY, NULL, NULL },
-	[STAGE_CARRY] = { "carry", stage_carry, STAGE_RECORD, NULL, NULL },
-	[STAGE_ANSWER] = { "answer", stage_answer, STAGE_RECORD, told, answer_late },
+	[STAGE_CARRY] = { "carry", carry_start, STAGE_RECORD, NULL, NULL },
+	[STAGE_ANSWER] = { "answer", answer_send, STAGE_RECORD, told, answer_late },
 	[STAGE_RECORD] = { "record", stage_record, STAGE_GREET, NULL, NULL },
 	[STAGE_LINGER] = { "linger", stage_linger, STAGE_LINGER, told, conn_close },
 };
@@ -1023,7 +1024,7 @@ conn_accept(struct engine *e, int fd, const struct peer *peer, const char *unix_
 	c->way = stages;
 	c->peer = peer->endpoint;
 	c->unix_path = unix_path;
-	c->share = client_ref(e->limits, str_of(share_key(c, text)), loop_now(e->loop));
+	c->share = client_ref(e->limits, str_of(conn_share(c, text)), loop_now(e->loop));
 	count_add(COUNT_CONNECTIONS, 1);
 	if (!take_place(c)) {
 		count_add(COUNT_CONNECTIONS_DROPPED, 1);
@@ -1040,7 +1041,7 @@ conn_accept(struct engine *e, int fd, const struct peer *peer, const char *unix_
 	stream_open(&c->client, e->loop, fd, on_client, c);
 	/* with TCP_DEFER_ACCEPT the first bytes are there already */
 	c->client.ready |= STREAM_READ;
-	go_on(c, JUMP);
+	conn_go_on(c, JUMP);
 }
 
 /* ---- what a worker asks of all of them ---- */
