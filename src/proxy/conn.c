@@ -291,6 +291,31 @@ conn_on_origin(void *arg, unsigned what)
 	conn_close(c);
 }
 
+/* A carrier is done: what the streams tell is the connection's again. */
+static void
+conn_take_back(struct conn *c)
+{
+	stream_attach(&c->client, on_client, c);
+	stream_attach(&c->origin->stream, conn_on_origin, c);
+}
+
+/* Lets it begin; who it is and its places are known. */
+static void
+conn_open(struct conn *c, int fd)
+{
+	struct engine *e = c->e;
+
+	buf_init(&c->out, (size_t)1 << 20);
+	timer_init(&c->timer, on_timer, c);
+	list_append(&e->conns, &c->link);
+	e->nconns++;
+	count_add(COUNT_CONNECTIONS_OPEN, 1);
+	stream_open(&c->client, e->loop, fd, on_client, c);
+	/* with TCP_DEFER_ACCEPT the first bytes are there already */
+	c->client.ready |= STREAM_READ;
+	conn_go_on(c, JUMP);
+}
+
 /* ---- refusing ---- */
 
 /* Another request may follow only where it is certain where it begins. */
@@ -749,8 +774,7 @@ on_tunnelled(void *arg, enum tunnel_end how, struct str first)
 {
 	struct conn *c = arg;
 
-	stream_attach(&c->client, on_client, c);
-	stream_attach(&c->origin->stream, conn_on_origin, c);
+	conn_take_back(c);
 	if (how == TUNNEL_HTTP) {
 		conn_go_on(c, carry_http(c, first));
 		return;
@@ -839,8 +863,7 @@ on_forwarded(void *arg, enum forward_end how)
 {
 	struct conn *c = arg;
 
-	stream_attach(&c->client, on_client, c);
-	stream_attach(&c->origin->stream, conn_on_origin, c);
+	conn_take_back(c);
 	c->after = (uint8_t)after_forward(how, c->forward, c->x->reason);
 	part_from_origin(c, how, c->forward);
 	conn_drop_carrier(c);
@@ -1033,15 +1056,7 @@ conn_accept(struct engine *e, int fd, const struct peer *peer, const char *unix_
 		free(c);
 		return;
 	}
-	buf_init(&c->out, (size_t)1 << 20);
-	timer_init(&c->timer, on_timer, c);
-	list_append(&e->conns, &c->link);
-	e->nconns++;
-	count_add(COUNT_CONNECTIONS_OPEN, 1);
-	stream_open(&c->client, e->loop, fd, on_client, c);
-	/* with TCP_DEFER_ACCEPT the first bytes are there already */
-	c->client.ready |= STREAM_READ;
-	conn_go_on(c, JUMP);
+	conn_open(c, fd);
 }
 
 /* ---- what a worker asks of all of them ---- */
