@@ -11,7 +11,8 @@
 #include "base/err.h"
 #include "base/log.h"
 #include "net/listener.h"
-#include "proxy/conn.h"
+#include "proxy/accept.h"
+#include "proxy/conns.h"
 
 #define LISTENERS_MAX 72
 
@@ -86,7 +87,7 @@ on_accepted(void *arg, int fd, const struct peer *peer)
 {
 	struct entrance *in = arg;
 
-	conn_accept(&in->w->engine, fd, peer, in->unix_path);
+	accept_client(&in->w->engine, fd, peer, in->unix_path);
 }
 
 void
