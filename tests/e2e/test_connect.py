@@ -10,14 +10,6 @@ NAME = "allowed.test"
 
 
 @pytest.fixture
-def silent(origin):
-    """An origin that only listens, on a port of its own."""
-    upstream = origin(serve=origins.silent_serve)
-    upstream.port = upstream.listen()
-    return upstream
-
-
-@pytest.fixture
 def patient(origin):
     """One that leaves its end of a connection open until the test closes it."""
     upstream = origin(serve=origins.patient_serve)
@@ -324,11 +316,9 @@ def test_tcp_relays_what_the_server_says_first(weir, origin, connect):
     assert proxy.finals(1)[0]["assurance"] in ("name", "address")
 
 
-def test_bulk_through_a_tunnel_arrives_whole_both_ways(weir, origin, connect):
-    upstream = origin(serve=origins.echo_serve)
-    port = upstream.listen()
-    proxy = weir([tcp(NAME, port)])
-    sock = opened(proxy, connect, port)
+def test_bulk_through_a_tunnel_arrives_whole_both_ways(weir, echo, connect):
+    proxy = weir([tcp(NAME, echo.port)])
+    sock = opened(proxy, connect, echo.port)
     block = bytes(range(256)) * 1024
     for _ in range(16):
         sock.send(block)

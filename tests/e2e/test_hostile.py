@@ -12,20 +12,6 @@ NAME = "allowed.test"
 OVERRIDE = [("X-HTTP-Method-Override", "DELETE")]  # seen only when the rule is known: after the dial
 
 
-@pytest.fixture
-def upstream(origin):
-    one = origin()
-    one.listen(80)
-    return one
-
-
-@pytest.fixture
-def echo(origin):
-    one = origin(serve=origins.echo_serve)
-    one.port = one.listen()
-    return one
-
-
 # -- an origin is its own exchange's
 
 def test_a_refused_requests_origin_is_not_the_next_ones(weir, upstream, echo, connect):

@@ -11,20 +11,6 @@ NAME = "allowed.test"
 SLACK = 5  # how late a deadline may be on a busy machine
 
 
-@pytest.fixture
-def upstream(origin):
-    one = origin()
-    one.listen(80)
-    return one
-
-
-@pytest.fixture
-def silent(origin):
-    one = origin(serve=origins.silent_serve)
-    one.port = one.listen()
-    return one
-
-
 class Timed:
     def __enter__(self):
         self.began = time.monotonic()
@@ -90,12 +76,10 @@ def test_an_idle_tunnel_is_closed(weir, silent, connect):
     assert proxy.finals(1)[0]["reason"] == "idle_timeout"
 
 
-def test_bytes_either_way_keep_a_tunnel(weir, origin, connect):
-    echo = origin(serve=origins.echo_serve)
-    port = echo.listen()
-    proxy = weir([tcp(NAME, port)], {"limits": {"idle": "800ms"}})
+def test_bytes_either_way_keep_a_tunnel(weir, echo, connect):
+    proxy = weir([tcp(NAME, echo.port)], {"limits": {"idle": "800ms"}})
     sock = connect(proxy)
-    assert sock.connect("allowed.test:%d" % port).status == 200
+    assert sock.connect("allowed.test:%d" % echo.port).status == 200
     assert sock.send_pieces(b"0123456789", 1, 0.2)  # two seconds, never 0.8 s idle
     assert sock.read_until(lambda data: data == b"0123456789")
 

@@ -8,19 +8,12 @@ import subprocess
 
 import pytest
 
-from rig import hello, origin as origins
+from rig import hello
 from rig.weir import wait_for
 from rules import http, https, tcp
 
 NAME = "allowed.test"
 CHAIN_START = "0" * 64
-
-
-@pytest.fixture
-def upstream(origin):
-    one = origin()
-    one.listen(80)
-    return one
 
 
 @pytest.fixture
@@ -347,13 +340,11 @@ def until(proxy, connect, status, tries=2000):
     raise AssertionError("never %d" % status)
 
 
-def test_a_full_disk_refuses_new_exchanges_ends_open_ones_and_heals(weir, origin, upstream, connect, small_disk):
-    echo = origin(serve=origins.echo_serve)
-    port = echo.listen()
+def test_a_full_disk_refuses_new_exchanges_ends_open_ones_and_heals(weir, echo, upstream, connect, small_disk):
     audit = small_disk / "audit.jsonl"
-    proxy = weir([http(NAME), tcp(NAME, port)], {"audit": {"path": str(audit)}})
+    proxy = weir([http(NAME), tcp(NAME, echo.port)], {"audit": {"path": str(audit)}})
     tunnel = connect(proxy)
-    assert tunnel.connect("allowed.test:%d" % port).status == 200
+    assert tunnel.connect("allowed.test:%d" % echo.port).status == 200
     fill(small_disk / "junk")
     passed, refused = until(proxy, connect, 503)
     assert refused.get("x-weir-reason") == "audit_unavailable" and refused.get("retry-after")

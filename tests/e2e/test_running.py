@@ -16,20 +16,6 @@ from rules import http, https, tcp
 NAME = "allowed.test"
 
 
-@pytest.fixture
-def upstream(origin):
-    one = origin()
-    one.listen(80)
-    return one
-
-
-@pytest.fixture
-def echo(origin):
-    one = origin(serve=origins.echo_serve)
-    one.port = one.listen()
-    return one
-
-
 def get(proxy, connect, url="http://allowed.test/"):
     sock = connect(proxy)
     answer = sock.get(url)
