@@ -6,10 +6,12 @@ must be in ELSEWHERE, with the test that shows it.
 import json
 import pathlib
 import re
+import resource
 
 import pytest
 
 from rig import hello, netns, origin as origins
+from rig.weir import wait_for
 from rules import http, https, is_refusal, tcp
 
 NAME = "allowed.test"
@@ -84,8 +86,8 @@ ELSEWHERE = {
     "assurance_too_low": "below", "host_misdirected": "test_connect.py", "policy_changed": "test_running.py",
     "concurrency_limited": "test_limits.py", "audit_unavailable": "test_record.py", "draining": "test_running.py",
     "client_aborted": "test_dns.py", "idle_timeout": "test_limits.py",
-    "overloaded": "out of room of its own kinds",
-    "internal": "a bug of weir's", "connect_failed": "a dial that ends in an error of no other kind",
+    "overloaded": "below", "connect_failed": "below",
+    "internal": "a bug of weir's: tests/unit/policy_match_test.c",
 }
 
 
@@ -150,6 +152,45 @@ def test_assurance_too_low(proxy, upstream, connect):
     if answer.status == 200:
         pytest.fail("an exchange bound by name only passed a rule that wants sni")
     is_refusal(answer, 403, "assurance_too_low")
+
+
+def test_connect_failed_is_what_has_no_reason_of_its_own(proxy, dns, net, connect):
+    with netns.Unreachable(net, netns.SILENT, netns.Unreachable.PROTOCOL):  # ENOPROTOOPT
+        answer = is_refusal(connect(proxy).get("http://silent.test/"), 502, "connect_failed")
+    assert json.loads(answer.body)["error"]["retryable"] is True
+    assert proxy.finals(1)[0]["reason"] == "connect_failed"
+
+
+def test_overloaded_without_a_descriptor_for_the_origin(weir, upstream, connect):
+    def few():
+        resource.setrlimit(resource.RLIMIT_NOFILE, (80, 80))
+    proxy = weir([http(NAME)], {"workers": 1, "dns": {"hosts": {NAME: ["127.0.0.1"]}}}, preexec=few)
+    held = []
+    while proxy.descriptors() < 80:
+        held.append(connect(proxy))
+        is_refusal(held[-1].get("http://nowhere.test/"), 403, "host_not_allowed")
+    answer = is_refusal(held[-1].get("http://allowed.test/"), 503, "overloaded")
+    assert answer.get("retry-after") and not upstream.conns
+    assert proxy.finals(len(held) + 1)[-1]["reason"] == "overloaded"
+    held.pop(0).close()
+    wait_for(lambda: held[-1].get("http://allowed.test/").status == 200, what="a descriptor that was given back")
+
+
+QUESTIONS_MAX = 1024  # of one worker, under way: src/net/resolver.c
+
+
+def test_overloaded_with_too_many_questions_under_way(weir, dns, connect):
+    dns.set({}, {"drop": True})
+    proxy = weir([http("**.silence.test")],
+                 {"workers": 1, "limits": {"client_connecting": 0}, "dns": {"servers": [dns.server], "timeout": "30s"}})
+    for i in range(QUESTIONS_MAX):  # a client that goes away does not take its question back
+        sock = connect(proxy)
+        sock.send(connect_to("n%d.silence.test:80" % i))
+        sock.close()
+    assert {r["reason"] for r in proxy.finals(QUESTIONS_MAX)} == {"client_aborted"}
+    is_refusal(connect(proxy).connect("more.silence.test:80"), 503, "overloaded")
+    assert not dns.asked("more.silence.test")
+    assert proxy.finals(QUESTIONS_MAX + 1)[-1]["reason"] == "overloaded"
 
 
 def test_head_gets_no_body_with_its_refusal(proxy, connect):

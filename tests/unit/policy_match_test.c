@@ -691,6 +691,14 @@ test_no_policy_allows_nothing(void **state)
 	check(empty, cases, COUNT_OF(cases));
 }
 
+static void
+test_a_reason_that_is_none_is_told_as_our_own_fault(void **state)
+{
+	(void)state;
+	assert_string_equal(reason_row(REASON_N)->name, "internal");
+	assert_int_equal(reason_row(REASON_N)->status, 500);
+}
+
 int
 main(void)
 {
@@ -715,6 +723,7 @@ main(void)
 		cmocka_unit_test(
 		    test_the_address_in_use_must_be_open_under_the_rule_that_decides),
 		cmocka_unit_test(test_no_policy_allows_nothing),
+		cmocka_unit_test(test_a_reason_that_is_none_is_told_as_our_own_fault),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
