@@ -310,19 +310,40 @@ listeners_clash(const char *a, const char *b)
 		   (addr_eq(&y.addr, &any_v4) && addr_is_v4(&x.addr)));
 }
 
+const struct texts *
+settings_listeners(const struct settings *s, size_t i, const char **key)
+{
+	for (const struct row *row = rows; row < rows + ROWS; row++)
+		if (row->type == &type_LIST_listen && i-- == 0) {
+			*key = row->key;
+			return (const void *)((const char *)s + row->offset);
+		}
+	return NULL;
+}
+
+static void
+check_pair(const struct load *load, const char *key, const struct texts *list,
+    const char *other_key, const struct texts *other)
+{
+	for (size_t i = 0; i < list->n; i++)
+		for (size_t k = 0; k < other->n; k++)
+			if (listeners_clash(list->p[i], other->p[k]))
+				key_finding(load->s, load->l.rep, SEVERITY_ERROR, key,
+				    "listener_conflict", "%s of %s is taken by %s (%s)",
+				    list->p[i], key, other_key, other->p[k]);
+}
+
 static void
 check_listeners(const struct load *load)
 {
-	const struct texts *health = &load->s->listen_health,
-			   *proxy = &load->s->listen_proxy;
+	const char *key, *other_key;
+	const struct texts *list, *other;
 
-	for (size_t i = 0; i < health->n; i++)
-		for (size_t k = 0; k < proxy->n; k++)
-			if (listeners_clash(health->p[i], proxy->p[k]))
-				key_finding(load->s, load->l.rep, SEVERITY_ERROR,
-				    "listen.health", "listener_conflict",
-				    "%s of listen.health is taken by listen.proxy (%s)",
-				    health->p[i], proxy->p[k]);
+	for (size_t i = 0; (list = settings_listeners(load->s, i, &key)) != NULL; i++)
+		for (size_t k = 0; k < i; k++) {
+			other = settings_listeners(load->s, k, &other_key);
+			check_pair(load, key, list, other_key, other);
+		}
 }
 
 /* What only a whole configuration has, and what this build cannot serve. */

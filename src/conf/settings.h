@@ -65,6 +65,11 @@ void settings_free(struct settings *s); /* wipes secrets */
 void settings_check_listener(
     const struct settings *s, enum severity severity, struct report *rep);
 
+/* The i-th of the rows that say where to listen, with its key; NULL: there are no more.
+ */
+const struct texts *settings_listeners(
+    const struct settings *s, size_t i, const char **key);
+
 /* `weir check --defaults`: every row with its default, unit and help. */
 void settings_print_defaults(struct buf *to, bool as_json);
 /* What differs and cannot be reloaded: names of rows, for one log line each. */

@@ -24,12 +24,14 @@ take_place(struct conn *c)
 }
 
 void
-accept_client(struct engine *e, int fd, const struct peer *peer, const char *unix_path)
+accept_client(struct engine *e, const struct door *door, int fd, const struct peer *peer,
+    const char *unix_path)
 {
 	struct conn *c = mem_zalloc(sizeof(*c));
 	char text[ADDR_TEXT];
 
 	c->e = e;
+	c->door = door;
 	c->way = stages;
 	c->peer = peer->endpoint;
 	c->unix_path = unix_path;

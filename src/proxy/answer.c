@@ -5,26 +5,16 @@
 
 #include <errno.h>
 
-#include "proxy/door.h"
-
 /* Another request may follow only where it is certain where it begins. */
 static bool
 must_close(const struct conn *c)
 {
-	const struct http_head *h = c->x->head;
-	bool has_body =
-	    h->framing != HTTP_NO_BODY && !(h->framing == HTTP_LENGTH && h->length == 0);
-
-	return reason_row(c->x->reason)->type == TYPE_MALFORMED || c->rq == NULL ||
-	       c->rq->used == 0 || has_body || !h->is_kept || c->is_surplus ||
-	       c->outer != NULL || c->e->is_draining ||
-	       c->x->reason == REASON_HEAD_TOO_LARGE ||
-	       c->x->reason == REASON_TARGET_TOO_LONG ||
-	       str_eq(h->method, STR("CONNECT"));
+	return c->rq == NULL || c->rq->heard.used == 0 || c->is_surplus ||
+	       c->outer != NULL || c->e->is_draining || !conn_door(c)->may_follow(c->x);
 }
 
 enum next
-answer_refuse_at(struct conn *c, enum reason reason, int64_t at)
+answer_refuse(struct conn *c, enum reason reason)
 {
 	struct exchange *x = c->x;
 	const struct reason_row *row = reason_row(reason);
@@ -40,14 +30,9 @@ answer_refuse_at(struct conn *c, enum reason reason, int64_t at)
 	}
 	x->status = row->status;
 	c->after = must_close(c) ? AFTER_LINGER : AFTER_NEXT;
-	door_http.refuse(&c->out, x, c->after != AFTER_NEXT, at);
+	conn_door(c)->refuse(
+	    &c->out, x, c->after != AFTER_NEXT, c->rq != NULL ? c->rq->heard.at : -1);
 	return conn_jump(c, STAGE_ANSWER);
-}
-
-enum next
-answer_refuse(struct conn *c, enum reason reason)
-{
-	return answer_refuse_at(c, reason, -1);
 }
 
 enum next

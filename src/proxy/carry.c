@@ -67,11 +67,9 @@ carry_tunnel(struct conn *c)
 {
 	struct request *rq = c->rq;
 	struct exchange *x = c->x;
-	struct str early = str_sub(buf_view(&rq->in), rq->used, rq->in.n);
+	struct str early = str_sub(buf_view(&rq->in), rq->heard.used, rq->in.n);
 
-	/* the head's bytes go with the request */
-	x->head = &exchange_connect_head;
-	x->ask.head = NULL;
+	exchange_forget_head(x); /* its bytes go with the request */
 	c->tunnel = mem_alloc(sizeof(*c->tunnel));
 	tunnel_start(
 	    c->tunnel, c->e, x, &c->client, &c->origin->stream, early, on_tunnelled, c);
@@ -148,11 +146,11 @@ static enum next
 carry_forward(struct conn *c)
 {
 	struct request *rq = c->rq;
-	struct str rest = str_sub(buf_view(&rq->in), rq->used, rq->in.n);
+	struct str rest = str_sub(buf_view(&rq->in), rq->heard.used, rq->in.n);
 	struct forward *f = mem_alloc(sizeof(*f));
 
 	c->forward = f;
-	rq->used = rq->in.n; /* what is no body comes back in `more` */
+	rq->heard.used = rq->in.n; /* what is no body comes back in `more` */
 	forward_start(f, c->e, c->x, &c->client, c->origin, rest, &rq->more,
 	    c->outer != NULL, on_forwarded, c);
 	return WAIT;
@@ -161,5 +159,5 @@ carry_forward(struct conn *c)
 enum next
 carry_start(struct conn *c)
 {
-	return c->x->kind == RECORD_CONNECT ? carry_tunnel(c) : carry_forward(c);
+	return exchange_is_tunnel(c->x) ? carry_tunnel(c) : carry_forward(c);
 }

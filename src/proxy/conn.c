@@ -17,6 +17,12 @@ source_text(const struct conn *c, char out[static ADDR_TEXT])
 	return c->unix_path != NULL ? c->unix_path : addr_text(out, &c->peer.addr);
 }
 
+const struct door *
+conn_door(const struct conn *c)
+{
+	return c->outer != NULL ? c->door->inside : c->door;
+}
+
 const char *
 conn_share(const struct conn *c, char out[static ADDR_TEXT])
 {
@@ -53,7 +59,7 @@ conn_need_request(struct conn *c)
 	c->rq = mem_zalloc(sizeof(*c->rq));
 	buf_init(&c->rq->in, (size_t)set->limits_head + 2 * SCRATCH);
 	buf_init(&c->rq->more, 2 * SCRATCH);
-	http_reader_init(&c->rq->reader, HTTP_REQUEST, &c->e->snapshot->request_limit);
+	conn_door(c)->begin(&c->rq->heard, c->e->snapshot);
 }
 
 void

@@ -9,7 +9,7 @@
 #ifndef WEIR_PROXY_CONN_H
 #define WEIR_PROXY_CONN_H
 
-#include "proxy/exchange.h"
+#include "proxy/door.h"
 
 enum stage {
 	STAGE_GREET,   /* bytes -> ask */
@@ -47,16 +47,15 @@ enum after { AFTER_NEXT, AFTER_LINGER, AFTER_CLOSE, AFTER_RESET };
 
 /* Bytes of the client's that are not a body on its way. */
 struct request {
-	struct buf in;   /* the head, and what came behind it */
-	struct buf more; /* what came behind the body */
-	struct http_reader reader;
-	struct http_head head; /* slices of `in` */
-	size_t used;           /* of `in`: the head */
+	struct buf in;        /* the head, and what came behind it */
+	struct buf more;      /* what came behind the body */
+	struct hearing heard; /* of `in` */
 };
 
 struct conn {
 	struct list link;
 	struct engine *e;
+	const struct door *door; /* it came through */
 	struct stream client;
 	struct client *share; /* of this client's limits */
 	struct endpoint peer;
@@ -92,6 +91,9 @@ enum next conn_close(struct conn *c);
 enum next conn_jump(struct conn *c, enum stage to);
 /* From what a callback decided, until something must be waited for. */
 void conn_go_on(struct conn *c, enum next n);
+
+/* Who hears and answers the client now: inside a tunnel it is not the entrance. */
+const struct door *conn_door(const struct conn *c);
 
 /* Who shares limits and kept connections: all of loopback is one client. */
 const char *conn_share(const struct conn *c, char out[static ADDR_TEXT]);

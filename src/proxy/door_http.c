@@ -16,19 +16,86 @@ static const enum reason reasons[HTTP_ERROR_N] = {
 	[HTTP_HEAD_TOO_LARGE] = REASON_HEAD_TOO_LARGE,
 };
 
-enum reason
-door_http_reason(enum http_error e)
+static void
+http_begin(struct hearing *h, const struct snapshot *s)
 {
-	return reasons[e] != REASON_NONE ? reasons[e] : REASON_REQUEST_MALFORMED;
+	http_reader_init(&h->reader, HTTP_REQUEST, &s->request_limit);
+	h->at = -1;
 }
 
-static enum reason
-http_ask(struct exchange *x, const struct exchange *outer, const char **why)
+static enum heard
+bad_head(struct hearing *h, struct exchange *x)
 {
-	if (outer != NULL)
-		return ask_inside(
-		    &x->ask, &outer->ask.host, outer->ask.port, x->head, why);
-	return ask_proxy(&x->ask, x->head, why);
+	enum http_error e = h->reader.error;
+
+	x->reason = reasons[e] != REASON_NONE ? reasons[e] : REASON_REQUEST_MALFORMED;
+	x->error = http_error_text(e);
+	h->at = (int64_t)h->reader.at;
+	return HEARD_NOTHING;
+}
+
+static enum heard
+whole_head(struct exchange *x, const struct exchange *outer)
+{
+	const char *why = NULL;
+
+	if (str_eq(x->head->method, STR("CONNECT")))
+		x->kind = RECORD_CONNECT;
+	x->reason = outer == NULL ? ask_proxy(&x->ask, x->head, &why)
+				  : ask_inside(&x->ask, &outer->ask.host, outer->ask.port,
+					x->head, &why);
+	if (x->reason == REASON_NONE)
+		return HEARD_ASK;
+	x->error = why;
+	return HEARD_NOTHING;
+}
+
+static enum heard
+http_hear(
+    struct hearing *h, struct exchange *x, const struct exchange *outer, struct str in)
+{
+	size_t used;
+
+	switch (http_read(&h->reader, in, &x->arena, &h->head, &used)) {
+	case HTTP_DONE:
+		x->head = &h->head;
+		h->used = used;
+		return whole_head(x, outer);
+	case HTTP_BAD:
+		return bad_head(h, x);
+	case HTTP_MORE:
+		return HEARD_MORE;
+	}
+	return HEARD_NOTHING;
+}
+
+/* RFC 9110 7.6.2: an OPTIONS that may go no further is answered here. */
+static int
+http_answer(struct buf *out, const struct exchange *x)
+{
+	const struct http_field *f = http_field(x->head, STR("Max-Forwards"));
+
+	if (f == NULL || !str_eq(x->head->method, STR("OPTIONS")) ||
+	    !str_eq(f->value, STR("0")))
+		return 0;
+	buf_fmt(out,
+	    "HTTP/1.1 200 OK\r\nProxy-Status: %s\r\nContent-Length: 0\r\n"
+	    "Connection: close\r\n\r\n",
+	    x->snapshot->settings->name);
+	return 200;
+}
+
+static bool
+http_may_follow(const struct exchange *x)
+{
+	const struct http_head *h = x->head;
+	bool has_body =
+	    h->framing != HTTP_NO_BODY && !(h->framing == HTTP_LENGTH && h->length == 0);
+
+	return reason_row(x->reason)->type != TYPE_MALFORMED &&
+	       x->reason != REASON_HEAD_TOO_LARGE &&
+	       x->reason != REASON_TARGET_TOO_LONG && !has_body && h->is_kept &&
+	       !str_eq(h->method, STR("CONNECT"));
 }
 
 /* The reason's sentence with the destination put in, and what a rule's author says. */
@@ -128,4 +195,16 @@ http_refuse(struct buf *out, const struct exchange *x, bool closes, int64_t at)
 	buf_fini(&body);
 }
 
-const struct door door_http = { "proxy", http_ask, http_refuse };
+#define OPENED "HTTP/1.1 200 Connection established\r\n\r\n"
+
+const struct door door_http = {
+	.name = "proxy",
+	.opened = { OPENED, sizeof(OPENED) - 1 },
+	.opened_status = 200,
+	.inside = &door_http,
+	.begin = http_begin,
+	.hear = http_hear,
+	.answer = http_answer,
+	.may_follow = http_may_follow,
+	.refuse = http_refuse,
+};

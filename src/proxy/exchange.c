@@ -15,16 +15,17 @@
 #define ARENA_MAX ((size_t)256 * 1024)
 
 static const struct http_head no_head;
-const struct http_head exchange_connect_head = { .method = { "CONNECT", 7 }, .minor = 1 };
+static const struct http_head connect_head = { .method = { "CONNECT", 7 }, .minor = 1 };
 
 struct exchange *
-exchange_begin(struct engine *e, const char *parent)
+exchange_begin(struct engine *e, const char *door, const char *parent)
 {
 	struct exchange *x = mem_zalloc(sizeof(*x));
 
 	x->snapshot = snapshot_ref(e->snapshot);
 	arena_init(&x->arena, ARENA_MAX);
 	exchange_id_make(x->id);
+	x->door = door;
 	x->parent = parent;
 	x->kind = RECORD_HTTP;
 	x->head = &no_head;
@@ -35,6 +36,13 @@ exchange_begin(struct engine *e, const char *parent)
 	count_add(COUNT_EXCHANGES, 1);
 	count_add(COUNT_EXCHANGES_OPEN, 1);
 	return x;
+}
+
+void
+exchange_forget_head(struct exchange *x)
+{
+	x->head = x->kind == RECORD_CONNECT ? &connect_head : &no_head;
+	x->ask.head = NULL;
 }
 
 static bool
@@ -348,7 +356,7 @@ write_record(struct engine *e, const struct exchange *x, const char *client)
 		.ruleset = x->snapshot->rules,
 		.generation = x->snapshot->generation,
 		.client_addr = client,
-		.door = "proxy",
+		.door = x->door,
 		.up = x->up,
 		.down = x->down,
 		.status = x->status,

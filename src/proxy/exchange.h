@@ -28,6 +28,7 @@ struct exchange {
 	struct snapshot *snapshot;
 	struct arena arena; /* dies when the exchange ends; emptied when a tunnel opens */
 	char id[EXCHANGE_ID];
+	const char *door;   /* its name */
 	const char *parent; /* the outer exchange's id; it outlives this one */
 	bool has_place;     /* in the journal; else it is refused and not recorded */
 	enum record_kind kind;
@@ -60,10 +61,17 @@ struct exchange {
 	msec dns_ms, connect_ms;            /* -1: did not happen */
 };
 
-/* A CONNECT's head when its bytes are gone. */
-extern const struct http_head exchange_connect_head;
+struct exchange *exchange_begin(struct engine *e, const char *door, const char *parent);
 
-struct exchange *exchange_begin(struct engine *e, const char *parent);
+/* Is it bytes that are to be passed on, not a request to be read?  Once it is asked. */
+static inline bool
+exchange_is_tunnel(const struct exchange *x)
+{
+	return !x->ask.has_request;
+}
+
+/* A tunnel's: the bytes of its head go away. */
+void exchange_forget_head(struct exchange *x);
 
 /* DECIDE: may this be looked up and dialled at all?  False: x->reason says why not. */
 bool exchange_admit(struct exchange *x) MUST_CHECK;

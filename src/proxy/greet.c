@@ -9,7 +9,6 @@
 #include <errno.h>
 
 #include "proxy/answer.h"
-#include "proxy/door.h"
 
 static void
 wait_for_request(struct conn *c)
@@ -29,36 +28,17 @@ begin_exchange(struct conn *c)
 	if (c->x != NULL)
 		return;
 	c->is_waiting = false;
-	c->x = exchange_begin(c->e, c->outer != NULL ? c->outer->id : NULL);
+	c->x =
+	    exchange_begin(c->e, c->door->name, c->outer != NULL ? c->outer->id : NULL);
 	timer_set(c->e->loop, &c->timer, c->x->snapshot->settings->limits_head_timeout);
 }
 
-static enum next
-greeted(struct conn *c, size_t used)
+static enum heard
+hear(struct conn *c)
 {
-	struct exchange *x = c->x;
-	const char *why = NULL;
-	enum reason reason;
+	struct request *rq = c->rq;
 
-	timer_clear(&c->timer);
-	c->rq->used = used;
-	if (str_eq(x->head->method, STR("CONNECT")))
-		x->kind = RECORD_CONNECT;
-	reason = door_http.ask(x, c->outer, &why);
-	if (reason == REASON_NONE)
-		return NEXT;
-	x->error = why;
-	return answer_refuse(c, reason);
-}
-
-static enum next
-bad_head(struct conn *c)
-{
-	const struct http_reader *r = &c->rq->reader;
-
-	timer_clear(&c->timer);
-	c->x->error = http_error_text(r->error);
-	return answer_refuse_at(c, door_http_reason(r->error), (int64_t)r->at);
+	return conn_door(c)->hear(&rq->heard, c->x, c->outer, buf_view(&rq->in));
 }
 
 static enum next
@@ -79,16 +59,15 @@ greet_read(struct conn *c)
 	for (;;) {
 		ssize_t n;
 		if (c->rq != NULL && c->rq->in.n > 0) {
-			size_t used;
 			begin_exchange(c);
-			switch (http_read(&c->rq->reader, buf_view(&c->rq->in),
-			    &c->x->arena, &c->rq->head, &used)) {
-			case HTTP_DONE:
-				c->x->head = &c->rq->head;
-				return greeted(c, used);
-			case HTTP_BAD:
-				return bad_head(c);
-			case HTTP_MORE:
+			switch (hear(c)) {
+			case HEARD_ASK:
+				timer_clear(&c->timer);
+				return NEXT;
+			case HEARD_NOTHING:
+				timer_clear(&c->timer);
+				return answer_refuse(c, c->x->reason);
+			case HEARD_MORE:
 				break;
 			}
 		} else if (c->e->is_draining) {

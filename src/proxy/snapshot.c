@@ -27,11 +27,15 @@ static void
 take_services(struct snapshot *s, const struct snapshot_inputs *in)
 {
 	const struct settings *set = s->settings;
-	size_t max = set->listen_proxy.n + set->listen_health.n + in->nserver + 1;
+	size_t max = in->nserver + 1;
+	const struct texts *list;
+	const char *key;
 
+	for (size_t i = 0; (list = settings_listeners(set, i, &key)) != NULL; i++)
+		max += list->n;
 	s->service = mem_zalloc(max * sizeof(*s->service));
-	s->nservice = add_listeners(s->service, &set->listen_proxy);
-	s->nservice += add_listeners(s->service + s->nservice, &set->listen_health);
+	for (size_t i = 0; (list = settings_listeners(set, i, &key)) != NULL; i++)
+		s->nservice += add_listeners(s->service + s->nservice, list);
 	for (size_t i = 0; i < in->nserver; i++)
 		s->service[s->nservice++] = in->server[i];
 }

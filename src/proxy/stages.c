@@ -46,11 +46,10 @@ abandoned(struct conn *c)
 static bool
 is_abandoned(struct conn *c)
 {
-	bool is_connect = c->x != NULL && c->x->kind == RECORD_CONNECT;
 	char byte;
 	ssize_t n = recv(c->client.fd, &byte, 1, MSG_PEEK | MSG_DONTWAIT);
 
-	return (n < 0 && errno != EAGAIN) || (n == 0 && is_connect);
+	return (n < 0 && errno != EAGAIN) || (n == 0 && exchange_is_tunnel(c->x));
 }
 
 static enum next
@@ -89,27 +88,14 @@ is_body_too_large(const struct exchange *x)
 	       x->head->length > (uint64_t)max;
 }
 
-/* RFC 9110 7.6.2: an OPTIONS that may go no further is answered here. */
-static bool
-is_for_us(const struct exchange *x)
-{
-	const struct http_field *f = http_field(x->head, STR("Max-Forwards"));
-
-	return f != NULL && str_eq(x->head->method, STR("OPTIONS")) &&
-	       str_eq(f->value, STR("0"));
-}
-
+/* By the door, for no origin is to be asked. */
 static enum next
-answer_options(struct conn *c)
+answered(struct conn *c, int status)
 {
 	c->x->verdict.allow = true;
 	c->x->verdict.protocol = PROTOCOL_HTTP;
-	c->x->status = 200;
+	c->x->status = status;
 	c->after = AFTER_LINGER;
-	buf_fmt(&c->out,
-	    "HTTP/1.1 200 OK\r\nProxy-Status: %s\r\nContent-Length: 0\r\n"
-	    "Connection: close\r\n\r\n",
-	    c->x->snapshot->settings->name);
 	return conn_jump(c, STAGE_ANSWER);
 }
 
@@ -117,6 +103,7 @@ static enum next
 stage_decide(struct conn *c)
 {
 	struct exchange *x = c->x;
+	int status;
 
 	if (!x->has_place)
 		return answer_refuse(c, REASON_AUDIT_UNAVAILABLE);
@@ -134,8 +121,8 @@ stage_decide(struct conn *c)
 		return answer_refuse(c, x->reason);
 	if (is_body_too_large(x))
 		return answer_refuse(c, REASON_BODY_TOO_LARGE);
-	if (is_for_us(x))
-		return answer_options(c);
+	if ((status = conn_door(c)->answer(&c->out, x)) != 0)
+		return answered(c, status);
 	if (c->outer == NULL)
 		return NEXT;
 	exchange_dialled(x, &c->origin->to, true);
@@ -220,7 +207,7 @@ stage_dial(struct conn *c)
 	char text[ADDR_TEXT];
 
 	assert(c->origin == NULL); /* another exchange's goes to another host */
-	if (x->kind == RECORD_HTTP && !x->ask.wants_websocket && !c->is_dialled_anew)
+	if (!exchange_is_tunnel(x) && !x->ask.wants_websocket && !c->is_dialled_anew)
 		c->origin = origin_take(&c->e->origins, conn_share(c, text), &x->ask.host,
 		    x->vetted, conn_on_origin, c);
 	if (c->origin != NULL) {
@@ -253,8 +240,8 @@ take_tunnel_place(struct conn *c)
 static enum next
 open_tunnel(struct conn *c)
 {
-	static const char established[] = "HTTP/1.1 200 Connection established\r\n\r\n";
-	struct iovec v = { (void *)(uintptr_t)established, sizeof(established) - 1 };
+	const struct door *d = c->door;
+	struct iovec v = { (void *)(uintptr_t)d->opened.p, d->opened.n };
 	struct exchange *x = c->x;
 
 	if (x->admitted.is_tcp) {
@@ -269,7 +256,7 @@ open_tunnel(struct conn *c)
 		x->closed_by = CLOSE_CLIENT;
 		return conn_close(c);
 	}
-	x->status = 200;
+	x->status = d->opened_status;
 	return NEXT;
 }
 
@@ -278,7 +265,7 @@ stage_judge(struct conn *c)
 {
 	if (!exchange_renew(c->x, c->e->snapshot))
 		return answer_refuse(c, c->x->reason);
-	if (c->x->kind == RECORD_CONNECT)
+	if (exchange_is_tunnel(c->x))
 		return open_tunnel(c);
 	if (!exchange_judge(c->x))
 		return answer_refuse(c, c->x->reason);
@@ -298,8 +285,8 @@ turn_to_next(struct conn *c)
 	if (rq == NULL)
 		return;
 	rest = rq->more;
-	if (rq->in.n > rq->used) /* refused: nobody looked behind the head */
-		buf_str(&rest, str_sub(buf_view(&rq->in), rq->used, rq->in.n));
+	if (rq->in.n > rq->heard.used) /* refused: nobody looked behind the head */
+		buf_str(&rest, str_sub(buf_view(&rq->in), rq->heard.used, rq->in.n));
 	buf_init(&rq->more, 2 * SCRATCH);
 	conn_drop_request(c);
 	if (rest.n > 0) {
