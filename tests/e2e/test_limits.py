@@ -4,7 +4,7 @@ import time
 import pytest
 
 from rig import netns, origin as origins
-from rig.weir import free_port, wait_for
+from rig.weir import free_port, proxy_and_health, wait_for
 from rules import http, https, is_refusal, tcp
 
 NAME = "allowed.test"
@@ -243,15 +243,35 @@ def test_connections_of_one_client_are_capped(weir, upstream, connect):
     wait_for(is_served, what="a place after one was given back")
 
 
-def test_a_refused_connect_beyond_the_cap_is_answered(weir, silent, connect):
-    proxy = weir([tcp(NAME, silent.port)], {"limits": {"client_connections": 2}})
-    held = [connect(proxy) for _ in range(2)]
+def test_connects_beyond_the_cap_are_answered_until_as_many_again_and_64_are_there(weir, silent, connect):
+    cap = 2
+    proxy = weir([tcp(NAME, silent.port)],
+                 {"workers": 1, "limits": {"client_connections": cap, "head_timeout": "60s"}, "listen": proxy_and_health()})
+    target = "allowed.test:%d" % silent.port
+    held = [connect(proxy) for _ in range(cap)]
     for sock in held:
-        assert sock.connect("allowed.test:%d" % silent.port).status == 200
-    for _ in range(5):
+        assert sock.connect(target).status == 200
+    surplus = [connect(proxy) for _ in range(cap + 64)]
+    for sock in surplus:  # let in, and its place not given back before it is answered
+        sock.send("CONNECT %s HTTP/1.1\r\n" % target)
+    wait_for(lambda: proxy.metric("weir_connections_open") == cap + len(surplus), what="all of them")
+    for _ in range(3):
+        assert connect(proxy).connect(target) is None
+    assert proxy.metric("weir_connections_dropped_total") == 3
+    for sock in surplus:
+        sock.send("Host: %s\r\n\r\n" % target)
+        answer = is_refusal(sock.response("CONNECT"), 429, "concurrency_limited")
+        assert answer.get("proxy-connection") == "close" and int(answer.get("retry-after")) >= 1
+    assert {r["reason"] for r in proxy.finals(len(surplus))} == {"concurrency_limited"}
+    for sock in surplus:
+        sock.close()
+
+    def is_answered():
         sock = connect(proxy)
-        is_refusal(sock.connect("allowed.test:%d" % silent.port), 429, "concurrency_limited")
-        sock.close()  # beyond the cap there are as many places again, to be told so
+        answer = sock.connect(target)
+        sock.close()
+        return answer
+    is_refusal(wait_for(is_answered, what="a place to be told so"), 429, "concurrency_limited")
 
 
 def test_tunnels_of_one_client_are_capped(weir, silent, connect):

@@ -10,7 +10,7 @@ import subprocess
 import pytest
 
 from rig import hello, netns, origin as origins
-from rig.weir import Weir, binary, free_port, wait_for
+from rig.weir import Weir, binary, free_port, proxy_and_health, wait_for
 from rules import http, https, tcp
 
 NAME = "allowed.test"
@@ -245,65 +245,42 @@ def test_a_missing_configuration_is_66(net, tmp_path):
 
 @pytest.fixture
 def watched(weir, upstream):
-    port = free_port()
-    proxy = weir([http(NAME)], {"listen": {"proxy": ["127.0.0.1:%d" % free_port()], "health": ["127.0.0.1:%d" % port]}})
-    proxy.health = port
-    return proxy
-
-
-def ask_health(proxy, path, method="GET"):
-    with socket.create_connection(("127.0.0.1", proxy.health), 10) as sock:
-        sock.sendall(("%s %s HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\n\r\n" % (method, path)).encode())
-        data = b""
-        while True:
-            piece = sock.recv(65536)
-            if not piece:
-                break
-            data += piece
-    head, _, body = data.partition(b"\r\n\r\n")
-    return int(head.split()[1]), body.decode()
+    return weir([http(NAME)], {"listen": proxy_and_health()})
 
 
 def test_health_has_three_pages_and_nothing_else(watched):
-    assert ask_health(watched, "/healthz")[0] == 200
-    assert ask_health(watched, "/readyz")[0] == 200
-    assert ask_health(watched, "/metrics")[0] == 200
-    assert ask_health(watched, "/")[0] == 404
-    assert ask_health(watched, "/status")[0] == 404
-    assert ask_health(watched, "/healthz", "POST")[0] in (404, 405)
+    assert watched.health("/healthz")[0] == 200
+    assert watched.health("/readyz")[0] == 200
+    assert watched.health("/metrics")[0] == 200
+    assert watched.health("/")[0] == 404
+    assert watched.health("/status")[0] == 404
+    assert watched.health("/healthz", "POST")[0] in (404, 405)
     assert not watched.finals(), "a look at the health is no exchange"
 
 
-def metric(proxy, name):
-    return sum(float(line.rsplit(" ", 1)[1]) for line in ask_health(proxy, "/metrics")[1].splitlines()
-               if line.split("{")[0].split(" ")[0] == name)
-
-
 def test_metrics_are_prometheus_text_and_count(watched, connect):
-    text = ask_health(watched, "/metrics")[1]
+    text = watched.health("/metrics")[1]
     for line in text.splitlines():
         assert line.startswith("#") or line.startswith("weir_"), line
     before = text
     assert get(watched, connect).status == 200
     watched.finals(1)
-    assert ask_health(watched, "/metrics")[1] != before
+    assert watched.health("/metrics")[1] != before
 
 
 def test_health_cannot_be_reached_through_weir(watched, connect):
-    watched.reload([{"policy": "p", "allow": [http(NAME, [80, watched.health])]}])
-    wait_for(lambda: get(watched, connect, "http://allowed.test:%d/healthz" % watched.health).get("x-weir-reason")
+    port = int(watched.config["listen"]["health"][0].rpartition(":")[2])
+    watched.reload([{"policy": "p", "allow": [http(NAME, [80, port])]}])
+    wait_for(lambda: get(watched, connect, "http://allowed.test:%d/healthz" % port).get("x-weir-reason")
              == "address_denied", what="a refusal of the own listener")
 
 
 def test_draining_is_not_ready(weir, echo, connect):
-    port = free_port()
-    proxy = weir([tcp(NAME, echo.port)],
-                 {"listen": {"proxy": ["127.0.0.1:%d" % free_port()], "health": ["127.0.0.1:%d" % port]}})
-    proxy.health = port
+    proxy = weir([tcp(NAME, echo.port)], {"listen": proxy_and_health()})
     tunnel = open_tunnel(proxy, connect, echo.port)
     proxy.signal(signal.SIGTERM)
-    wait_for(lambda: ask_health(proxy, "/readyz")[0] == 503, what="not ready")
-    assert ask_health(proxy, "/healthz")[0] == 200
+    wait_for(lambda: proxy.health("/readyz")[0] == 503, what="not ready")
+    assert proxy.health("/healthz")[0] == 200
     tunnel.close()
 
 
