@@ -94,6 +94,20 @@ def test_a_refused_connect_says_why_and_closes(weir, dns, connect, target, reaso
     assert not dns.asked(), "a refused name was looked up"
 
 
+def test_a_deny_rule_that_looks_at_requests_denies_the_address_where_it_cannot(weir, upstream, connect):
+    """With an address and a method: a CONNECT shows no method, an absolute-form request does."""
+    proxy = weir({"policy": "test", "allow": [http(NAME)],
+                  "deny": [{"name": "no-deletes-there", "host": "127.0.0.1", "methods": ["DELETE"]}]})
+    answer = is_refusal(connect(proxy).connect("allowed.test:80"), 403, "host_denied")
+    assert json.loads(answer.body)["error"]["rule"] == "no-deletes-there"
+    is_refusal(connect(proxy).get("http://allowed.test/", "DELETE"), 403, "host_denied")
+    assert not upstream.conns
+    assert connect(proxy).get("http://allowed.test/").status == 200
+    assert [r.method for r in upstream.requests] == ["GET"]
+    assert {(r["kind"], r["target"]["method"], r["reason"]) for r in proxy.finals(3)} == {
+        ("connect", "CONNECT", "host_denied"), ("http", "DELETE", "host_denied"), ("http", "GET", "ok")}
+
+
 def test_why_of_a_deny_rule_is_told_to_the_client(weir, connect):
     proxy = weir({"policy": "test", "allow": [https(NAME)],
                   "deny": [{"host": "gist.test", "why": "publishing is not part of the task"}]})
