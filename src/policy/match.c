@@ -125,6 +125,11 @@ narrow_opening(struct arena *a, struct opening *sum, const struct answer *layer)
 
 /* ---- deny rules */
 
+/* Told to the client, too. */
+static const char path_not_plain[] =
+    "the path is not in its plain form, which begins with '/' and has no dot segment, "
+    "'//', ';' or '\\', and no encoding of what needs none or of '/', '\\' and '%'";
+
 /*
  * A deny rule with methods or paths wants to see the request.  Where nobody can
  * (`*opaque`), it denies the whole host; so it does when what it sees may be
@@ -138,7 +143,7 @@ denial(const struct asking *q, const struct rule *r, unsigned *opaque)
 	if (rule_protocols_at(r, f->port) == 0)
 		return NULL;
 	if (!rule_sees_requests(r))
-		return r->why != NULL ? r->why : "a deny rule";
+		return r->why != NULL ? r->why : "a deny rule names it";
 	if (!f->has_request) {
 		*opaque = f->protocols & ~(unsigned)PROTOCOL_HTTP;
 		return *opaque == f->protocols
@@ -151,9 +156,10 @@ denial(const struct asking *q, const struct rule *r, unsigned *opaque)
 	if (!rule_has_method(r, f->method))
 		return NULL;
 	if (r->has_paths && !path_is_canonical(f->path))
-		return "the path is not canonical, where a deny rule looks at paths";
-	return rule_has_path(r, f->path) ? (r->why != NULL ? r->why : "a deny rule")
-					 : NULL;
+		return path_not_plain;
+	return rule_has_path(r, f->path)
+		   ? (r->why != NULL ? r->why : "a deny rule names it")
+		   : NULL;
 }
 
 /* True: refused.  Else *opaque is what no deny rule could look into, and *by the first
@@ -212,7 +218,7 @@ static const char *const step_names[] = { "host", "port", "protocol", "method", 
 	"allow" };
 
 static const char *
-step_why(enum step step)
+step_why(enum step step, const struct facts *f)
 {
 	switch (step) {
 	case STEP_HOST:
@@ -224,7 +230,7 @@ step_why(enum step step)
 	case STEP_METHOD:
 		return "not this method";
 	case STEP_PATH:
-		return "not this path";
+		return path_is_canonical(f->path) ? "not this path" : path_not_plain;
 	case STEP_ALL:
 		return "fits";
 	}
@@ -291,7 +297,7 @@ refuse_unfit(
 {
 	out->reason = step_reason(furthest, q->f);
 	out->rule = NULL;
-	out->why = step_why(furthest);
+	out->why = step_why(furthest, q->f);
 	if (furthest == STEP_METHOD)
 		out->methods = allowed_methods(q, l);
 	note(q, l, step_names[furthest], NULL, "deny", out->why);
@@ -317,7 +323,7 @@ admit_layer(const struct asking *q, const struct layer *l, struct answer *out)
 
 		furthest = step > furthest ? step : furthest;
 		note(q, l, step_names[step], e->rule, step == STEP_ALL ? "pass" : "skip",
-		    step_why(step));
+		    step_why(step, q->f));
 		if (step != STEP_ALL || (protocols & ~opaque) == 0)
 			continue;
 		if (out->protocols == 0)

@@ -98,29 +98,50 @@ http_may_follow(const struct exchange *x)
 	       !str_eq(h->method, STR("CONNECT"));
 }
 
-/* The reason's sentence with the destination put in, and what a rule's author says. */
+/* Which reasons go on with what is wrong in particular: the rest is in the record. */
+static bool
+is_told(const struct exchange *x)
+{
+	switch ((int)x->reason) {
+	case REASON_REQUEST_MALFORMED:
+	case REASON_HOST_INVALID:
+	case REASON_HOST_DENIED: /* its rule's `why` */
+		return x->error != NULL;
+	case REASON_PATH_NOT_ALLOWED:
+		return x->error != NULL && !path_is_canonical(x->ask.path);
+	}
+	return false;
+}
+
+/* Neither has a full stop at its end then. */
+static struct str
+unstopped(const char *text)
+{
+	struct str s = str_of(text);
+
+	return str_sub(s, 0, s.n - str_ends(s, STR(".")));
+}
+
+/* One sentence: the reason's, with the destination put in, and the particulars. */
 static void
 put_message(struct buf *out, const struct exchange *x, int64_t at)
 {
-	const char *text = reason_row(x->reason)->text;
-	const char *gap = strstr(text, "%s");
+	struct str text = unstopped(reason_row(x->reason)->text);
 	char host[AUTHORITY_TEXT] = "the destination";
+	size_t gap;
 
 	if (x->ask.host.len > 0)
 		authority_text(host, &x->ask.host, x->ask.port, 0);
-	if (gap == NULL) {
-		buf_text(out, text);
-	} else {
-		buf_add(out, text, (size_t)(gap - text));
-		buf_text(out, host);
-		buf_text(out, gap + 2);
+	if (str_find(text, '%', &gap)) {
+		buf_fmt(out, "%.*s%s", (int)gap, text.p, host);
+		text = str_sub(text, gap + 2, text.n);
 	}
-	if (at >= 0)
-		buf_fmt(out, " (byte %lld: %s)", (long long)at, x->error);
-	else if (reason_row(x->reason)->type == TYPE_MALFORMED && x->error != NULL)
-		buf_fmt(out, " (%s)", x->error);
-	else if (x->reason == REASON_HOST_DENIED && x->error != NULL)
-		buf_fmt(out, " The rule says: %s.", x->error);
+	buf_str(out, text);
+	if (is_told(x))
+		buf_fmt(out, ": %.*s", STR_ARG(unstopped(x->error)));
+	if (is_told(x) && at >= 0)
+		buf_fmt(out, " (byte %lld)", (long long)at);
+	buf_char(out, '.');
 }
 
 static void

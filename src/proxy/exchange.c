@@ -308,8 +308,10 @@ fill_target(struct record *r, const struct exchange *x)
 	r->path = x->ask.has_request ? x->ask.path : STR_NONE;
 	r->query = x->ask.query;
 	if (x->ask.host.len == 0) { /* not understood, but a query has its keys alone */
+		bool is_path = str_starts(x->head->target, STR("/")); /* names no host */
+
 		r->query = x->head->target;
-		(void)str_split(&r->query, '?', &r->host_raw);
+		(void)str_split(&r->query, '?', is_path ? &r->path : &r->host_raw);
 	}
 	if (x->verdict.allow)
 		r->protocol = protocol_name(x->verdict.protocol);

@@ -112,7 +112,7 @@ def test_why_of_a_deny_rule_is_told_to_the_client(weir, connect):
     proxy = weir({"policy": "test", "allow": [https(NAME)],
                   "deny": [{"host": "gist.test", "why": "publishing is not part of the task"}]})
     answer = connect(proxy).connect("gist.test:443")
-    assert "publishing is not part of the task" in json.loads(answer.body)["error"]["message"]
+    assert json.loads(answer.body)["error"]["message"] == "Policy denies gist.test:443: publishing is not part of the task."
 
 
 MALFORMED = [

@@ -117,6 +117,10 @@ def says(reply):
     return serve
 
 
+def is_one_sentence(text):
+    return text.endswith(".") and not text.endswith("..") and ". " not in text
+
+
 @pytest.mark.parametrize("reason,status,text,reply", ANSWERED, ids=[a[0] for a in ANSWERED])
 def test_a_refusal_that_is_answered(proxy, upstream, connect, reason, status, text, reply):
     if reply is not None:
@@ -127,11 +131,44 @@ def test_a_refusal_that_is_answered(proxy, upstream, connect, reason, status, te
     error = json.loads(answer.body)["error"]
     assert error["reason"] == reason and error["request_id"] == answer.get("x-weir-request")
     assert set(error) >= {"type", "reason", "message", "request_id", "retryable", "rule"}
-    assert error["message"] and "%s" not in error["message"]
+    assert is_one_sentence(error["message"]) and "%" not in error["message"]
     assert (answer.get("retry-after") is not None) == (status in (429, 503))
     record = proxy.finals(1)[0]
     assert (record["id"], record["reason"], record["status"]) == (answer.get("x-weir-request"), reason, status)
     assert len(proxy.finals()) == 1
+
+
+@pytest.mark.parametrize("path", ["/ok/../x", "/ok//x", "/ok/%61", "/ok/x;y", "/ok/%2e%2e/x"])
+def test_a_path_that_is_not_in_plain_form_is_told_so(proxy, connect, path):
+    answer = is_refusal(connect(proxy).get("http://allowed.test" + path), 403, "path_not_allowed")
+    message = json.loads(answer.body)["error"]["message"]
+    assert "not in its plain form" in message and is_one_sentence(message)
+    assert "not in its plain form" in proxy.finals(1)[0]["error"]
+
+
+def test_another_path_is_not_told_about_forms(proxy, connect):
+    answer = is_refusal(connect(proxy).get("http://allowed.test/other"), 403, "path_not_allowed")
+    assert json.loads(answer.body)["error"]["message"] == "Policy allows allowed.test:80, but not this path."
+
+
+@pytest.mark.parametrize("text,words", [
+    ("GET  http://wide.test/ HTTP/1.1\r\nHost: wide.test\r\n\r\n", "METHOD TARGET HTTP/1.1"),
+    ("GET /ok/x HTTP/1.1\r\nHost: allowed.test\r\n\r\n", "this is a proxy: ask it for http://host/path"),
+    ("GET https://secure.test/ HTTP/1.1\r\nHost: secure.test\r\n\r\n", "for https use CONNECT"),
+    (connect_to("0177.0.0.1:443"), "four decimal numbers"), (get("http://denied.test/"), "a deny rule names it"),
+], ids=["malformed", "origin-form", "https", "octal", "denied"])
+def test_a_refusal_says_what_to_mend(proxy, connect, text, words):
+    sock = connect(proxy)
+    sock.send(text)
+    message = json.loads(sock.response().body)["error"]["message"]
+    assert words in message and is_one_sentence(message)
+
+
+def test_origin_form_names_no_host_in_its_record(proxy, connect):
+    sock = connect(proxy)
+    sock.send("GET /ok/x?token=not-for-the-log HTTP/1.1\r\nHost: allowed.test\r\n\r\n")
+    is_refusal(sock.response(), 400, "request_malformed")
+    assert proxy.finals(1)[0]["target"] == {"method": "GET", "path": "/ok/x", "query_keys": ["token"]}
 
 
 @pytest.mark.parametrize("reason,make", CLOSED, ids=[c[0] for c in CLOSED])
