@@ -8,6 +8,8 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "base/small.h"
+
 struct task {
 	struct task *next;
 	void (*fn)(void *arg);
@@ -219,9 +221,11 @@ timer_set(struct loop *l, struct timer *t, msec delay_ms)
 static struct event_base *
 new_base(void)
 {
-	struct event_config *config = event_config_new();
+	struct event_config *config;
 	struct event_base *base;
 
+	small_for_libevent();
+	config = event_config_new();
 	if (config == NULL)
 		abort();
 	/* what other threads want comes through the bell, so libevent needs no locks */
