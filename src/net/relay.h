@@ -31,9 +31,9 @@ struct relay {
 	struct stream *client, *origin;
 	struct loop *loop;
 	struct pipes *pipes;
-	uint64_t up, down;      /* bytes handed on */
-	msec idle_ms, stall_ms; /* 0: no limit */
-	msec last;              /* when something moved */
+	uint64_t up, down;          /* bytes handed on */
+	uint32_t idle_ms, stall_ms; /* 0: no limit */
+	msec last;                  /* when something moved */
 	struct timer timer;
 	struct relay_way {
 		void *held; /* pipe or block with bytes not yet taken; NULL when none */

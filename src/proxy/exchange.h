@@ -28,10 +28,10 @@ struct exchange {
 	struct snapshot *snapshot;
 	struct arena arena; /* dies when the exchange ends; emptied when a tunnel opens */
 	char id[EXCHANGE_ID];
+	bool has_place; /* in the journal; else it is refused and not recorded */
+	enum record_kind kind;
 	const char *door;   /* its name */
 	const char *parent; /* the outer exchange's id; it outlives this one */
-	bool has_place;     /* in the journal; else it is refused and not recorded */
-	enum record_kind kind;
 
 	/* GREET: what is asked.  Slices point into the request's buffer. */
 	struct ask ask;
