@@ -4,12 +4,15 @@
 #include "proxy/conn.h"
 
 #include <assert.h>
+#include <malloc.h>
 #include <stdlib.h>
 
 #include "base/count.h"
 #include "base/log.h"
 #include "proxy/forward.h"
 #include "proxy/tunnel.h"
+
+#define CROWD 128 /* connections whose memory is worth giving back */
 
 static const char *
 source_text(const struct conn *c, char out[static ADDR_TEXT])
@@ -119,6 +122,26 @@ conn_end_exchange(struct conn *c, struct exchange **x)
 	exchange_end(c->e, ended, source_text(c, text));
 }
 
+static void
+give_back(void *unused)
+{
+	(void)unused;
+	malloc_trim(0);
+}
+
+/* malloc keeps what thousands of connections used: most of it goes back when most went.
+ */
+static void
+one_less(struct engine *e)
+{
+	if (--e->nconns < e->most / 4 && e->most >= CROWD) {
+		loop_free_later(e->loop, give_back, NULL);
+		e->most = e->nconns;
+	}
+	if (e->nconns == 0 && e->is_draining && e->emptied != NULL)
+		e->emptied(e->emptied_arg);
+}
+
 enum next
 conn_close(struct conn *c)
 {
@@ -143,8 +166,7 @@ conn_close(struct conn *c)
 	list_remove(&c->link);
 	count_add(COUNT_CONNECTIONS_OPEN, -1);
 	loop_free_later(e->loop, free, c);
-	if (--e->nconns == 0 && e->is_draining && e->emptied != NULL)
-		e->emptied(e->emptied_arg);
+	one_less(e);
 	return END;
 }
 
@@ -223,7 +245,8 @@ conn_open(struct conn *c, int fd)
 	buf_init(&c->out, (size_t)1 << 20);
 	timer_init(&c->timer, on_timer, c);
 	list_append(&e->conns, &c->link);
-	e->nconns++;
+	if (++e->nconns > e->most)
+		e->most = e->nconns;
 	count_add(COUNT_CONNECTIONS_OPEN, 1);
 	stream_open(&c->client, e->loop, fd, on_client, c);
 	/* with TCP_DEFER_ACCEPT the first bytes are there already */
