@@ -341,6 +341,23 @@ def test_the_laptop_default_allows_what_it_is_told(laptop, net, dns, origin, con
     assert os.stat(state).st_mode & 0o777 == 0o700
 
 
+@pytest.mark.parametrize("value,words", [
+    ("x y", "a host name has letters"), ("", "the host is empty"), ("http://allowed.test/", "write the host alone"),
+    ("allowed.test:443", "write the host alone"), ("*.test", "too broad, its base has one label"), ("a.*.test", "a star is a whole first label"),
+    ("b\u00fccher.test", "xn--bcher-kva.test"), ("10.0.0.1/8", "ADDRESS/LENGTH"),
+])
+def test_what_is_no_host_is_not_allowed_by_name(net, value, words):
+    told = subprocess.run([binary(), "run", "--allow", "fine.test", "--allow", value], capture_output=True, text=True, timeout=20)
+    assert told.returncode == 64
+    assert '--allow takes a host, and not "%s": ' % value in told.stderr and words in told.stderr
+    assert "quickstart" not in told.stderr
+
+
+@pytest.mark.parametrize("host", ["www.example.com", "**.example.com"])
+def test_more_of_the_example_may_be_allowed(laptop, host):
+    assert laptop("--allow", host).process.poll() is None
+
+
 def test_the_laptop_default_allows_tls_too_and_tells_developers_more(laptop, net, dns, origin, connect):
     upstream = origin(serve=origins.silent_serve)
     upstream.listen(443, "::", net.outside)
