@@ -374,6 +374,24 @@ settings_check_listener(
 		    "proxy: listen: { proxy: [\"127.0.0.1:3128\"] }");
 }
 
+void
+settings_check_audit(const struct settings *s, struct report *rep)
+{
+	if (s->audit_path == NULL)
+		key_finding(s, rep, SEVERITY_WARNING, "audit.path", "no_audit",
+		    "audit.path is not set, so nothing is recorded of what passes: "
+		    "audit: { path: audit.jsonl }");
+}
+
+void
+settings_refuse_roots(const struct settings *s, struct report *rep)
+{
+	key_finding(s, rep, SEVERITY_ERROR, "tls.roots", "bad_roots",
+	    "%s holds no certificate that can be read; name a PEM file with "
+	    "certificates, or write system",
+	    s->tls_roots);
+}
+
 /* ---- loading */
 
 static struct settings *
@@ -389,6 +407,20 @@ settings_new(struct load *load)
 	return load->s;
 }
 
+/* Every key is one of a policy: nothing else need be said of it. */
+static bool
+is_policy(const struct node *root)
+{
+	const struct node *n = root->type == NODE_BLOCK ? root->child : NULL;
+
+	if (n == NULL)
+		return false;
+	for (; n != NULL; n = n->next)
+		if (!is_of_a_policy(n->key))
+			return false;
+	return true;
+}
+
 /* Takes the tree. */
 static struct settings *
 settings_load(struct tree *t, const char *directory, struct report *rep, bool is_whole,
@@ -398,6 +430,13 @@ settings_load(struct tree *t, const char *directory, struct report *rep, bool is
 
 	if (t == NULL)
 		return NULL;
+	if (is_whole && is_policy(t->root)) {
+		node_error(t, t->root, rep, "not_a_configuration",
+		    "name it under policies, or check it by itself: weir check FILE",
+		    "this is a policy, not a configuration");
+		tree_free(t);
+		return NULL;
+	}
 	struct settings *s = settings_new(&load);
 	check_heads(&load);
 	check_listeners(&load);

@@ -403,13 +403,15 @@ model_build(const struct tree *t, const char *name, bool is_inline,
 	struct map seen;
 
 	arena_init(&m->arena, ARENA_MAX);
-	if (node_get(t->root, "policies") != NULL || node_get(t->root, "listen") != NULL)
+	read_policy_name(&b, t->root, name);
+	if (node_get(t->root, "policies") != NULL ||
+	    node_get(t->root, "listen") != NULL) {
 		node_error(t, t->root, rep, "not_a_policy",
 		    "a configuration is named with -c: weir check -c FILE",
 		    "this is a configuration, not a policy");
-	else
-		node_check_keys(t, t->root, rep, known, sizeof(known) / sizeof(known[0]));
-	read_policy_name(&b, t->root, name);
+		return m;
+	}
+	node_check_keys(t, t->root, rep, known, sizeof(known) / sizeof(known[0]));
 	read_mode(&b, t->root);
 	read_allow(&b, t->root);
 	read_deny(&b, t->root);

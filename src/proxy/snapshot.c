@@ -134,10 +134,7 @@ snapshot_new(struct settings *set, const struct snapshot_inputs *in, struct repo
 		report_add(rep, SEVERITY_ERROR, (struct mark){ 0 }, STR_NONE,
 		    "no_interfaces", NULL, "the machine's own addresses cannot be read");
 	if (set->tls_roots != NULL && !roots_are_usable(set->tls_roots))
-		report_add(rep, SEVERITY_ERROR, (struct mark){ 0 }, STR_NONE, "bad_roots",
-		    "name a PEM file with certificates, or write system",
-		    "tls.roots: %s holds no certificate that can be read",
-		    set->tls_roots);
+		settings_refuse_roots(set, rep);
 	take_services(s, in);
 	take_limits(s);
 	s->place = place_of(s);
