@@ -174,22 +174,26 @@ move_to(struct exchange *x, struct snapshot *s)
 }
 
 bool
-exchange_renew(struct exchange *x, struct snapshot *s)
+exchange_vet_upstream(struct exchange *x)
 {
 	struct facts f = facts_of(x);
 	struct vetted out;
 
+	if (match_address(x->snapshot->rules, &f, &x->admitted, &x->upstream.addr, 1,
+		&x->snapshot->place, &out, &x->verdict, NULL))
+		return true;
+	x->dropped = x->verdict.why;
+	return refused(x);
+}
+
+bool
+exchange_renew(struct exchange *x, struct snapshot *s)
+{
 	if (x->snapshot == s)
 		return true;
 	move_to(x, s); /* before the verdict: its rule must be the snapshot's */
 	x->verdict = (struct verdict){ .max_body = -1 };
-	if (!exchange_admit(x))
-		return false;
-	if (match_address(s->rules, &f, &x->admitted, &x->upstream.addr, 1, &s->place,
-		&out, &x->verdict, NULL))
-		return true;
-	x->dropped = x->verdict.why;
-	return refused(x);
+	return exchange_admit(x) && exchange_vet_upstream(x);
 }
 
 bool

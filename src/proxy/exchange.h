@@ -77,6 +77,11 @@ void exchange_forget_head(struct exchange *x);
 bool exchange_admit(struct exchange *x) MUST_CHECK;
 /* RESOLVE: the answers against the guard.  False: x->reason. */
 bool exchange_vet(struct exchange *x, const struct found *found) MUST_CHECK;
+/*
+ * The same for the address in use: a request inside a tunnel, whose rules may be
+ * others than those its tunnel was dialled under.  False: x->reason.
+ */
+bool exchange_vet_upstream(struct exchange *x) MUST_CHECK;
 /* JUDGE: all that is known now; true: x->verdict is an allow. */
 bool exchange_judge(struct exchange *x) MUST_CHECK;
 /*

@@ -126,6 +126,8 @@ stage_decide(struct conn *c)
 	if (c->outer == NULL)
 		return NEXT;
 	exchange_dialled(x, &c->origin->to, true);
+	if (!exchange_vet_upstream(x))
+		return answer_refuse(c, x->reason);
 	return conn_jump(c, STAGE_JUDGE);
 }
 

@@ -11,7 +11,7 @@ import pytest
 
 from rig import hello, netns, origin as origins
 from rig.weir import Weir, binary, free_port, proxy_and_health, wait_for
-from rules import http, https, tcp
+from rules import http, https, is_refusal, tcp
 
 NAME = "allowed.test"
 
@@ -69,6 +69,24 @@ def test_open_tunnels_are_judged_again(weir, echo, connect):
     assert record["target"]["host"] == NAME and record["reason"] == "policy_changed"
     stays.send(b"pong")
     assert stays.read_until(lambda data: data == b"pong")
+
+
+def test_a_deny_rule_that_names_addresses_holds_inside_open_tunnels(weir, upstream, connect):
+    proxy = weir([http(NAME)])
+    sock = connect(proxy)
+    assert sock.connect(NAME + ":80").status == 200
+
+    def ask(method):
+        sock.send("%s / HTTP/1.1\r\nHost: %s\r\nContent-Length: 0\r\n\r\n" % (method, NAME))
+        return sock.response(method)
+    assert ask("POST").status == 200
+    proxy.reload([{"policy": "less", "allow": [http(NAME)],
+                   "deny": [{"host": "127.0.0.0/8", "methods": ["POST"]}]}])
+    proxy.audit(lambda records: any(r.get("event") == "reload" for r in records), what="the reload")
+    wait_for(lambda: ask("GET").status == 200 and proxy.finals()[-1]["generation"] == 2, what="the new policy")
+    seen = len(upstream.requests)
+    is_refusal(ask("POST"), 403, "host_denied")
+    assert len(upstream.requests) == seen
 
 
 def test_a_reload_drops_no_request(weir, upstream, connect):
