@@ -236,6 +236,25 @@ def test_a_dash_is_stdout(weir, upstream, connect):
     assert [r["status"] for r in records if r["kind"] == "http"] == [200]
 
 
+def test_a_stdout_nobody_reads_refuses_heals_and_does_not_hold_up_the_end(weir, upstream, connect):
+    proxy = weir([http(NAME)], {"audit": {"path": "-"}})
+    passed, refused = until(proxy, connect, 503, path="/" + "x" * 900)
+    assert refused.get("x-weir-reason") == "audit_unavailable" and passed > 0
+    os.set_blocking(proxy.process.stdout.fileno(), False)
+    read = b""
+
+    def is_healed():
+        nonlocal read
+        read += proxy.process.stdout.read() or b""
+        with connect(proxy) as sock:
+            return get(sock).status == 200
+    wait_for(is_healed, what="recovery without a restart")
+    wait_for(lambda: is_healed() and read.count(b'"kind":"http"') >= passed, what="the records that waited")
+    until(proxy, connect, 503, path="/" + "x" * 900)
+    assert proxy.stop() == 0
+    assert_chained(read[:read.rfind(b"\n")].splitlines())
+
+
 # -- no secrets
 
 # Built from parts: the tests' own text must not look like a secret.
@@ -329,12 +348,12 @@ def fill(path):
                 return
 
 
-def until(proxy, connect, status, tries=2000):
+def until(proxy, connect, status, tries=2000, path="/"):
     """Requests until one is answered with `status`; how many were let through."""
     passed = 0
     for _ in range(tries):
         sock = connect(proxy)
-        answer = get(sock)
+        answer = get(sock, path)
         sock.close()
         passed += answer.status == 200
         if answer.status == status:
