@@ -6,10 +6,11 @@ import shutil
 import signal
 import socket
 import subprocess
+import sys
 
 import pytest
 
-from rig import hello, netns, origin as origins
+from rig import hello, netns, origin as origins, seccomp
 from rig.weir import Weir, binary, free_port, proxy_and_health, wait_for
 from rules import http, https, is_refusal, tcp
 
@@ -208,6 +209,25 @@ def test_rights_are_dropped(weir, upstream, connect, tmp_path):
     assert int(status["CapEff"], 16) == 0 and int(status["CapPrm"], 16) == 0
     assert get(proxy, connect).status == 200
     assert len(proxy.finals(2)) == 2
+
+
+MAPS_CODE = "import mmap; mmap.mmap(-1, 4096, prot=mmap.PROT_READ | mmap.PROT_WRITE | mmap.PROT_EXEC)"
+
+
+def test_it_needs_no_memory_that_is_writable_and_executable(weir, upstream, connect):
+    """As under contrib/systemd/weir.service: patterns are then run by PCRE2's interpreter."""
+    forbidden = subprocess.run([sys.executable, "-c", MAPS_CODE], stderr=subprocess.PIPE, preexec_fn=seccomp.no_writable_code)
+    assert b"PermissionError" in forbidden.stderr
+    proxy = weir([http(NAME, paths=["/ok/**"])], preexec=seccomp.no_writable_code)
+    secret = "ghp_" + "x1Y2z3" * 6
+    assert get(proxy, connect, "http://allowed.test/ok/" + secret).status == 200
+    assert get(proxy, connect, "http://allowed.test/other").status == 403
+    record = next(r for r in proxy.finals(2) if r["status"] == 200)
+    assert record["target"]["path"].startswith("/ok/~redacted.")
+    text = "token %s and plain words\n" % secret
+    told = subprocess.run([binary(), "redact"], input=text, capture_output=True, text=True, preexec_fn=seccomp.no_writable_code)
+    assert told.returncode == 0 and secret not in told.stdout
+    assert told.stdout.startswith("token ~redacted.") and told.stdout.endswith("~ and plain words\n")
 
 
 def test_a_unix_socket_serves_and_a_stale_one_is_replaced(weir, upstream, connect, tmp_path):
