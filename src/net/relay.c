@@ -24,8 +24,6 @@
 #define IDLE_PIPES 8                /* kept for the next who needs one */
 #define SETTLE_MS 2000
 
-enum { WAY_OPEN, WAY_ENDED, WAY_OVER };
-
 struct pipe {
 	struct list link;
 	int in, out;
