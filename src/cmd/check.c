@@ -142,9 +142,7 @@ print_result(const struct options *o, const struct report *rep, const struct tal
 		report_print_json(rep, &b);
 		buf_char(&b, '\n');
 	} else {
-		report_print_text(rep, &b);
-		fputs(buf_cstr(&b), stderr);
-		buf_reset(&b);
+		report_say(rep);
 		summary(o, rep, tally, &b);
 	}
 	fputs(buf_cstr(&b), stdout);

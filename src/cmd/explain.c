@@ -119,17 +119,6 @@ explain_one(const struct options *o, const struct scene *s)
 	return o->wants_resolve ? explain_resolved(o, s, &ask) : explain_text(o, s, &ask);
 }
 
-static void
-print_report(const struct report *rep)
-{
-	struct buf b;
-
-	buf_init(&b, OUTPUT_MAX);
-	report_print_text(rep, &b);
-	fputs(buf_cstr(&b), stderr);
-	buf_fini(&b);
-}
-
 static int
 explain_with(const struct options *o)
 {
@@ -149,7 +138,7 @@ explain_with(const struct options *o)
 		status = o->is_batch ? batch_run(&scene) : explain_one(o, &scene);
 		scene_fini(&scene);
 	} else {
-		print_report(&rep);
+		report_say(&rep);
 	}
 	report_fini(&rep);
 	return status;

@@ -49,18 +49,6 @@ struct control {
 
 /* ---- configuration ---- */
 
-static void
-print_report(const struct report *rep)
-{
-	struct buf b;
-
-	buf_init(&b, (size_t)4 << 20);
-	report_print_text(rep, &b);
-	if (b.n > 0 && write(STDERR_FILENO, b.p, b.n) < 0)
-		log_error("standard error cannot be written");
-	buf_fini(&b);
-}
-
 static struct settings *
 load_settings(const struct control *c, struct report *rep)
 {
@@ -568,7 +556,7 @@ load_first(struct control *c)
 	set = load_settings(c, &rep);
 	if (set != NULL)
 		c->snapshot = load_snapshot(c, set, &rep);
-	print_report(&rep);
+	report_say(&rep);
 	report_fini(&rep);
 	return c->snapshot != NULL ? 0 : EXIT_CONFIG;
 }
