@@ -162,17 +162,19 @@ denial(const struct asking *q, const struct rule *r, unsigned *opaque)
 		   : NULL;
 }
 
-/* True: refused.  Else *opaque is what no deny rule could look into, and *by the first
- * such rule. */
+/* What no deny rule of a layer could look into. */
+struct unseen {
+	unsigned protocols;
+	const struct rule *by; /* the first such rule */
+};
+
 static bool
 is_denied(const struct asking *q, const struct layer *l, struct answer *out,
-    unsigned *opaque, const struct rule **by)
+    struct unseen *opaque)
 {
 	const struct entry *e;
 	struct walk w;
 
-	*opaque = 0;
-	*by = NULL;
 	if (l->model->ndeny == 0)
 		return false;
 	walk_host(&w, &l->deny, q->f->host);
@@ -187,11 +189,24 @@ is_denied(const struct asking *q, const struct layer *l, struct answer *out,
 			note(q, l, "deny", e->rule, "deny", why);
 			return true;
 		}
-		if (unseen != 0 && *by == NULL)
-			*by = e->rule;
-		*opaque |= unseen;
+		if (unseen != 0 && opaque->by == NULL)
+			opaque->by = e->rule;
+		opaque->protocols |= unseen;
 	}
 	return false;
+}
+
+/* False: its deny rules refuse.  Else the walk stands before its allow rules. */
+static bool
+enter_layer(const struct asking *q, const struct layer *l, struct answer *out,
+    struct unseen *opaque, struct walk *w)
+{
+	*out = (struct answer){ .reason = REASON_NONE };
+	*opaque = (struct unseen){ 0 };
+	if (is_denied(q, l, out, opaque))
+		return false;
+	walk_host(w, &l->allow, q->f->host);
+	return true;
 }
 
 /* ---- allow rules */
@@ -308,15 +323,13 @@ static void
 admit_layer(const struct asking *q, const struct layer *l, struct answer *out)
 {
 	enum step furthest = STEP_HOST;
-	const struct rule *denier;
-	unsigned opaque, protocols;
+	struct unseen opaque;
+	unsigned protocols;
 	const struct entry *e;
 	struct walk w;
 
-	*out = (struct answer){ .reason = REASON_NONE };
-	if (is_denied(q, l, out, &opaque, &denier))
+	if (!enter_layer(q, l, out, &opaque, &w))
 		return;
-	walk_host(&w, &l->allow, q->f->host);
 	while ((e = walk_next(&w)) != NULL) {
 		struct opened opened = opened_by(e);
 		enum step step = step_of(q, e->rule, &protocols);
@@ -324,11 +337,11 @@ admit_layer(const struct asking *q, const struct layer *l, struct answer *out)
 		furthest = step > furthest ? step : furthest;
 		note(q, l, step_names[step], e->rule, step == STEP_ALL ? "pass" : "skip",
 		    step_why(step, q->f));
-		if (step != STEP_ALL || (protocols & ~opaque) == 0)
+		if (step != STEP_ALL || (protocols & ~opaque.protocols) == 0)
 			continue;
 		if (out->protocols == 0)
 			out->rule = e->rule;
-		out->protocols |= protocols & ~opaque;
+		out->protocols |= protocols & ~opaque.protocols;
 		if (e->rule->is_short)
 			continue;
 		out->has_opened = true;
@@ -338,9 +351,9 @@ admit_layer(const struct asking *q, const struct layer *l, struct answer *out)
 		return;
 	if (furthest == STEP_ALL) {
 		out->reason = REASON_HOST_DENIED;
-		out->rule = denier;
+		out->rule = opaque.by;
 		out->why = "a deny rule, and the request is not in sight";
-		note(q, l, "deny", denier, "deny", out->why);
+		note(q, l, "deny", opaque.by, "deny", out->why);
 		return;
 	}
 	refuse_unfit(q, l, furthest, out);
@@ -462,15 +475,13 @@ static void
 judge_layer(const struct asking *q, const struct layer *l, struct answer *out)
 {
 	enum step step, furthest = STEP_HOST;
-	const struct rule *denier;
-	unsigned opaque, protocols;
+	struct unseen opaque;
+	unsigned protocols;
 	const struct entry *e;
 	struct walk w;
 
-	*out = (struct answer){ .reason = REASON_NONE };
-	if (is_denied(q, l, out, &opaque, &denier))
+	if (!enter_layer(q, l, out, &opaque, &w))
 		return;
-	walk_host(&w, &l->allow, q->f->host);
 	while ((e = walk_next(&w)) != NULL &&
 	       (step = step_of(q, e->rule, &protocols)) != STEP_ALL)
 		furthest = step > furthest ? step : furthest;
