@@ -161,6 +161,7 @@ static enum next
 stage_resolve(struct conn *c)
 {
 	struct exchange *x = c->x;
+	char text[ADDR_TEXT];
 	struct found found;
 
 	if (!client_take(c->share, CLIENT_CONNECTING,
@@ -174,7 +175,8 @@ stage_resolve(struct conn *c)
 	if (resolver_cached(c->e->resolver, &x->ask.host, &found))
 		return resolved(c, &found);
 	exchange_resolving(x);
-	c->lookup = resolver_start(c->e->resolver, &x->ask.host, on_resolved, c);
+	c->lookup = resolver_start(
+	    c->e->resolver, str_of(conn_share(c, text)), &x->ask.host, on_resolved, c);
 	return WAIT;
 }
 

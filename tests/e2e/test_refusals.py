@@ -11,7 +11,7 @@ import resource
 import pytest
 
 from rig import hello, netns, origin as origins
-from rig.weir import wait_for
+from rig.weir import free_port, wait_for
 from rules import http, https, is_refusal, tcp
 
 NAME = "allowed.test"
@@ -213,21 +213,25 @@ def test_overloaded_without_a_descriptor_for_the_origin(weir, upstream, connect)
     wait_for(lambda: held[-1].get("http://allowed.test/").status == 200, what="a descriptor that was given back")
 
 
-QUESTIONS_MAX = 1024  # of one worker, under way: src/net/resolver.c
+QUESTIONS_EACH = 256  # of one client in one worker, under way: src/net/resolver.c
 
 
-def test_overloaded_with_too_many_questions_under_way(weir, dns, connect):
-    dns.set({}, {"drop": True})
+def test_overloaded_with_too_many_questions_under_way_of_one_client_alone(weir, upstream, dns, connect, tmp_path):
+    dns.set({"known.silence.test": {"A": ["127.0.0.1"]}}, {"drop": True})
+    socket_path = "unix:%s" % (tmp_path / "other.sock")
     proxy = weir([http("**.silence.test")],
-                 {"workers": 1, "limits": {"client_connecting": 0}, "dns": {"servers": [dns.server], "timeout": "30s"}})
-    for i in range(QUESTIONS_MAX):  # a client that goes away does not take its question back
+                 {"workers": 1, "limits": {"client_connecting": 0}, "dns": {"servers": [dns.server], "timeout": "30s"},
+                  "listen": {"proxy": ["127.0.0.1:%d" % free_port(), socket_path]}})
+    for i in range(QUESTIONS_EACH):  # a client that goes away does not take its question back
         sock = connect(proxy)
         sock.send(connect_to("n%d.silence.test:80" % i))
         sock.close()
-    assert {r["reason"] for r in proxy.finals(QUESTIONS_MAX)} == {"client_aborted"}
+    assert {r["reason"] for r in proxy.finals(QUESTIONS_EACH)} == {"client_aborted"}
     is_refusal(connect(proxy).connect("more.silence.test:80"), 503, "overloaded")
     assert not dns.asked("more.silence.test")
-    assert proxy.finals(QUESTIONS_MAX + 1)[-1]["reason"] == "overloaded"
+    assert proxy.finals(QUESTIONS_EACH + 1)[-1]["reason"] == "overloaded"
+    proxy.address = socket_path  # another client
+    assert connect(proxy).get("http://known.silence.test/").status == 200
 
 
 def test_head_gets_no_body_with_its_refusal(proxy, connect):

@@ -133,7 +133,7 @@ ask(struct fixture *f, struct answer *a, const char *name)
 
 	*a = (struct answer){ .loop = f->loop, .waiting = &f->waiting };
 	f->waiting++;
-	l = resolver_start(f->resolver, &h, on_found, a);
+	l = resolver_start(f->resolver, STR("one"), &h, on_found, a);
 	assert_non_null(l);
 	assert_int_equal(a->times, 0); /* never inside start */
 	return l;
@@ -400,12 +400,12 @@ test_done_may_cancel_its_neighbour_or_free_the_resolver(void **state)
 
 		begin(&f, NO_DEADLINE);
 		c.loop = f.loop;
-		resolver_start(f.resolver, &name, cancel_other, &c);
+		resolver_start(f.resolver, STR("one"), &name, cancel_other, &c);
 		c.victim = is_free ? NULL : ask(&f, &a, "both.test");
 		if (is_free) {
 			ask(&f, &a, "both.test");
 			c.doomed = f.resolver;
-			resolver_start(f.resolver, &slow, on_found, &b);
+			resolver_start(f.resolver, STR("one"), &slow, on_found, &b);
 		}
 		wait_for_stop(f.loop);
 		run_for(f.loop, 20);
@@ -552,27 +552,74 @@ test_a_reload_that_cannot_be_leaves_the_old_one(void **state)
 	end(&f);
 }
 
+/* `each` names for each of `askers`; how many of them were refused for want of room. */
+static int
+ask_silent(struct fixture *f, int askers, int each, struct answer *a)
+{
+	int n = askers * each, full = 0;
+
+	for (int i = 0; i < n; i++) {
+		char name[32], asker[32];
+		struct host h;
+
+		snprintf(name, sizeof(name), "n%d.silence.test", i);
+		snprintf(asker, sizeof(asker), "asker %d", i / each);
+		h = host(name);
+		a[i] = (struct answer){ .loop = f->loop, .waiting = &f->waiting };
+		f->waiting++;
+		resolver_start(f->resolver, str_of(asker), &h, on_found, &a[i]);
+	}
+	wait_for_stop(f->loop);
+	for (int i = 0; i < n; i++) {
+		full += a[i].found.err == ERR_FULL;
+		assert_true(
+		    a[i].found.err == ERR_FULL || a[i].found.err == ERR_DNS_TIMEOUT);
+	}
+	return full;
+}
+
 static void
 test_too_many_questions_under_way_are_refused_not_queued(void **state)
 {
-	static struct answer a[1100];
-	char name[32];
+	static struct answer a[20 * 250];
 	struct fixture f;
-	int full = 0, late = 0;
 
 	(void)state;
 	begin(&f, 300);
-	for (int i = 0; i < 1100; i++) {
+	assert_int_equal(ask_silent(&f, 20, 250, a), 20 * 250 - 4096);
+	end(&f);
+}
+
+static void
+test_one_asker_leaves_room_for_the_others(void **state)
+{
+	static struct answer a[600];
+	struct answer other;
+	struct fixture f;
+	struct lookup *l[300];
+	char name[32];
+
+	(void)state;
+	begin(&f, 300);
+	assert_int_equal(ask_silent(&f, 2, 300, a), 2 * (300 - 256));
+	end(&f);
+
+	begin(&f, NO_DEADLINE);
+	for (int i = 0; i < 300; i++) { /* going away takes no question back */
 		snprintf(name, sizeof(name), "n%d.silence.test", i);
-		ask(&f, &a[i], name);
+		l[i] = ask(&f, &a[i], name);
+		if (i < 256)
+			lookup_cancel(l[i]);
 	}
+	f.waiting = 300 - 256;
 	wait_for_stop(f.loop);
-	for (int i = 0; i < 1100; i++) {
-		full += a[i].found.err == ERR_FULL;
-		late += a[i].found.err == ERR_DNS_TIMEOUT;
-	}
-	assert_int_equal(full, 1100 - 1024);
-	assert_int_equal(late, 1024);
+	assert_int_equal(a[299].found.err, ERR_FULL);
+	struct host h = host("both.test");
+	other = (struct answer){ .loop = f.loop, .waiting = &f.waiting };
+	f.waiting = 1;
+	resolver_start(f.resolver, STR("two"), &h, on_found, &other);
+	wait_for_stop(f.loop);
+	assert_int_equal(other.found.count, 4);
 	end(&f);
 }
 
@@ -619,6 +666,7 @@ main(void)
 		cmocka_unit_test(
 		    test_a_reload_asks_the_new_servers_and_forgets_the_old_answers),
 		cmocka_unit_test(test_a_reload_that_cannot_be_leaves_the_old_one),
+		cmocka_unit_test(test_one_asker_leaves_room_for_the_others),
 		cmocka_unit_test(
 		    test_too_many_questions_under_way_are_refused_not_queued),
 		cmocka_unit_test(
