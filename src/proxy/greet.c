@@ -53,6 +53,14 @@ ended_early(struct conn *c)
 	return conn_jump(c, STAGE_RECORD);
 }
 
+/* Who was reset within a head is not waited for; an idle client costs no read. */
+static bool
+may_have_more(const struct conn *c)
+{
+	return c->x != NULL ? stream_may_have_ended(&c->client)
+			    : stream_may_read(&c->client);
+}
+
 enum next
 greet_read(struct conn *c)
 {
@@ -73,9 +81,8 @@ greet_read(struct conn *c)
 		} else if (c->e->is_draining) {
 			return conn_close(c);
 		}
-		n = stream_may_read(&c->client)
-			? stream_read(&c->client, c->e->scratch, SCRATCH)
-			: -EAGAIN;
+		n = may_have_more(c) ? stream_read(&c->client, c->e->scratch, SCRATCH)
+				     : -EAGAIN;
 		if (n == -EAGAIN) {
 			if (c->x == NULL)
 				wait_for_request(c);

@@ -1,4 +1,5 @@
 """Every wait has a deadline, everything a peer can make grow has a cap, and one client cannot starve another."""
+import signal
 import time
 
 import pytest
@@ -33,6 +34,22 @@ def test_a_slow_head_is_408_counted_from_its_first_byte(weir, connect):
     assert sock.read_all() == b""
     assert t.took < 6
     assert proxy.finals(1)[0]["reason"] == "client_timeout"
+
+
+@pytest.mark.parametrize("is_kept", [False, True], ids=["first", "kept"])
+@pytest.mark.parametrize("end", ["reset", "close"])
+def test_a_client_that_is_gone_within_its_head_is_not_waited_for(weir, upstream, connect, is_kept, end):
+    proxy = weir([http(NAME)], {"workers": 1, "limits": {"head_timeout": "600s"}})
+    sock = connect(proxy)
+    if is_kept:
+        assert sock.get("http://allowed.test/").status == 200
+    proxy.signal(signal.SIGSTOP)  # its bytes and its end come in one turn of the loop
+    sock.send(b"GET http://allowed.test/ HTTP/1.1\r\nHost: allo")
+    getattr(sock, end)()
+    proxy.signal(signal.SIGCONT)
+    record = proxy.finals(1 + is_kept)[-1]
+    assert (record["reason"], record["close"]) == ("client_aborted", "client")
+    assert len(upstream.requests) == is_kept
 
 
 def test_a_tunnel_without_first_bytes_is_closed(weir, silent, connect):
