@@ -659,6 +659,31 @@ send_request(struct forward *f, struct str rest)
 		arm(f);
 }
 
+/* What it says before it is asked would be taken for the answer. */
+static bool
+has_spoken_early(const struct stream *origin)
+{
+	char byte;
+
+	return stream_may_read(origin) &&
+	       recv(origin->fd, &byte, 1, MSG_PEEK | MSG_DONTWAIT) > 0;
+}
+
+static void
+begin(struct forward *f, struct str rest)
+{
+	struct stream *origin = &f->origin->stream;
+
+	if (has_spoken_early(origin)) {
+		fail(f, REASON_UPSTREAM_MALFORMED, CLOSE_WEIR,
+		    "the origin answered before it was asked");
+		return;
+	}
+	if (stream_may_read(origin))
+		stream_kick(origin); /* told before this carrier listened */
+	send_request(f, rest);
+}
+
 void
 forward_start(struct forward *f, struct engine *e, struct exchange *x,
     struct stream *client, struct origin *origin, struct str rest, struct buf *more,
@@ -687,9 +712,7 @@ forward_start(struct forward *f, struct engine *e, struct exchange *x,
 	    smaller_limit(x->verdict.max_body, x->snapshot->settings->limits_body);
 	stream_attach(client, on_client, f);
 	stream_attach(&origin->stream, on_origin, f);
-	if (stream_may_read(&origin->stream))
-		stream_kick(&origin->stream); /* told before this carrier listened */
 	f->is_starting = true;
-	send_request(f, rest);
+	begin(f, rest);
 	f->is_starting = false;
 }
