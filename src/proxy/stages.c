@@ -154,7 +154,8 @@ on_resolved(void *arg, const struct found *found)
 	struct conn *c = arg;
 
 	c->lookup = NULL;
-	conn_go_on(c, resolved(c, found));
+	/* its end may be an event of this same turn, not told yet */
+	conn_go_on(c, is_abandoned(c) ? abandoned(c) : resolved(c, found));
 }
 
 static enum next
