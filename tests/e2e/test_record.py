@@ -304,10 +304,13 @@ def test_a_target_nobody_understood_is_written_without_query_values(proxy, conne
     assert "VALUE" not in everything(proxy)
 
 
-def test_userinfo_is_refused_and_not_written(proxy, connect):
+@pytest.mark.parametrize("target", ["GET http://user:%s@allowed.test/", "GET http:/user:%s@allowed.test/",
+                                    "GET //user:%s@allowed.test/", "GET http://user%%3A%s%%40allowed.test/",
+                                    "CONNECT user:%s@allowed.test:443", "CONNECT %s@allowed.test:443"])
+def test_userinfo_is_refused_and_not_written(proxy, connect, target):
     secret = "hunter2" + "hunter2"
     sock = connect(proxy)
-    sock.send("GET http://user:%s@allowed.test/ HTTP/1.1\r\nHost: allowed.test\r\n\r\n" % secret)
+    sock.send("%s HTTP/1.1\r\nHost: allowed.test\r\n\r\n" % (target % secret))
     answer = sock.response()
     assert answer.status == 400 and secret.encode() not in answer.body
     proxy.finals(1)
