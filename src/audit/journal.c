@@ -589,8 +589,8 @@ journal_reserve(struct journal *j)
 	return true;
 }
 
-void
-journal_release(struct journal *j)
+static void
+give_place_back(struct journal *j)
 {
 	size_t before = atomic_fetch_sub(&j->used, 1);
 
@@ -633,7 +633,7 @@ journal_write(struct journal *j, struct str line)
 	if (must_wake)
 		pthread_cond_signal(&j->wake);
 	if (is_dropped)
-		journal_release(j);
+		give_place_back(j);
 	if (is_dropped && !j->is_null)
 		count_add(COUNT_AUDIT_DROPPED, 1);
 }

@@ -171,13 +171,6 @@ redact(const struct redactor *r, enum redact_as as, struct str in, struct buf *o
 	return masked;
 }
 
-bool
-redact_is_secret_name(struct str name)
-{
-	return name_kind(name, NAME_IN_TEXT) != NULL ||
-	       name_kind(name, NAME_IN_JSON) != NULL;
-}
-
 void
 redact_mark(
     const struct redactor *r, const char *kind, struct str secret, struct buf *out)

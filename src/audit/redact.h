@@ -25,9 +25,6 @@ void redactor_free(struct redactor *r); /* wipes the key */
 /* Appends `in` without its secrets to `out`; returns how many were masked. */
 size_t redact(
     const struct redactor *r, enum redact_as as, struct str in, struct buf *out);
-/* One named value (a header field, a query key, a JSON member): true when its name alone
- * says secret. */
-bool redact_is_secret_name(struct str name);
 /* The mark of one secret, as `weir redact --fingerprint` prints it. */
 void redact_mark(
     const struct redactor *r, const char *kind, struct str secret, struct buf *out);

@@ -152,7 +152,8 @@ is_code(struct str v)
 	return has_byte("])", v.p[v.n - 1]);
 }
 
-bool
+/* Says that there is a secret without giving it away: "", null, ***, ${NAME}, a mark. */
+static bool
 value_is_harmless(struct str v)
 {
 	if (v.n == 0 || mark_is(v))

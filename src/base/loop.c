@@ -111,8 +111,8 @@ clock_wall_us(void)
 	return clock_us(CLOCK_REALTIME);
 }
 
-usec
-loop_now_us(const struct loop *l)
+static usec
+now_us(const struct loop *l)
 {
 	if (l->turn->now == 0)
 		l->turn->now = clock_mono_us();
@@ -122,7 +122,7 @@ loop_now_us(const struct loop *l)
 msec
 loop_now(const struct loop *l)
 {
-	return loop_now_us(l) / 1000;
+	return now_us(l) / 1000;
 }
 
 /* The mailbox is emptied once: what its tasks post waits for the next turn. */

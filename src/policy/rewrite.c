@@ -88,7 +88,8 @@ decode(struct str key, char out[KEY_MAX], size_t *n)
 	return true;
 }
 
-enum rewrite
+/* Of a query, as it stands on the wire. */
+static enum rewrite
 rewrite_key(struct str key)
 {
 	char text[KEY_MAX];

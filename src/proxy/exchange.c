@@ -80,6 +80,36 @@ exchange_admit(struct exchange *x)
 	return refused(x);
 }
 
+static const struct {
+	int err;
+	enum reason reason;
+} faults[] = {
+	{ ERR_NXDOMAIN, REASON_DNS_FAILED },
+	{ ERR_NODATA, REASON_DNS_FAILED },
+	{ ERR_SERVFAIL, REASON_DNS_FAILED },
+	{ ERR_DNS_TIMEOUT, REASON_DNS_TIMEOUT },
+	{ ERR_FULL, REASON_OVERLOADED },
+	{ ERR_DESCRIPTORS, REASON_OVERLOADED },
+	{ ERR_REFUSED, REASON_CONNECT_REFUSED },
+	{ ERR_UNROUTABLE, REASON_CONNECT_UNROUTABLE },
+	{ ERR_TIMEOUT, REASON_CONNECT_TIMEOUT },
+};
+
+static enum reason
+reason_of(int err, enum reason other)
+{
+	for (size_t i = 0; i < sizeof(faults) / sizeof(faults[0]); i++)
+		if (faults[i].err == err)
+			return faults[i].reason;
+	return other;
+}
+
+enum reason
+reason_of_dial(int err)
+{
+	return reason_of(err, REASON_CONNECT_FAILED);
+}
+
 static void
 keep_answer(struct exchange *x, const struct found *found)
 {
@@ -99,7 +129,7 @@ exchange_vet(struct exchange *x, const struct found *found)
 	if (x->resolving != 0)
 		x->dns_ms = (clock_mono_us() - x->resolving) / 1000;
 	if (found->err != 0) {
-		x->reason = reason_of_dns(found->err);
+		x->reason = reason_of(found->err, REASON_DNS_FAILED);
 		x->error = err_text(found->err);
 		return false;
 	}
@@ -244,42 +274,6 @@ exchange_dialled(struct exchange *x, const struct endpoint *to, bool is_reused)
 	} else {
 		x->connect_ms = (clock_mono_us() - x->dialling) / 1000;
 	}
-}
-
-static const struct {
-	int err;
-	enum reason reason;
-} faults[] = {
-	{ ERR_NXDOMAIN, REASON_DNS_FAILED },
-	{ ERR_NODATA, REASON_DNS_FAILED },
-	{ ERR_SERVFAIL, REASON_DNS_FAILED },
-	{ ERR_DNS_TIMEOUT, REASON_DNS_TIMEOUT },
-	{ ERR_FULL, REASON_OVERLOADED },
-	{ ERR_DESCRIPTORS, REASON_OVERLOADED },
-	{ ERR_REFUSED, REASON_CONNECT_REFUSED },
-	{ ERR_UNROUTABLE, REASON_CONNECT_UNROUTABLE },
-	{ ERR_TIMEOUT, REASON_CONNECT_TIMEOUT },
-};
-
-static enum reason
-reason_of(int err, enum reason other)
-{
-	for (size_t i = 0; i < sizeof(faults) / sizeof(faults[0]); i++)
-		if (faults[i].err == err)
-			return faults[i].reason;
-	return other;
-}
-
-enum reason
-reason_of_dns(int err)
-{
-	return reason_of(err, REASON_DNS_FAILED);
-}
-
-enum reason
-reason_of_dial(int err)
-{
-	return reason_of(err, REASON_CONNECT_FAILED);
 }
 
 /* ---- the end ---- */

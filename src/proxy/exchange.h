@@ -110,7 +110,6 @@ void exchange_dialled(struct exchange *x, const struct endpoint *to, bool is_reu
 /* Writes the record, counts, gives everything back.  `client` is the source's text. */
 void exchange_end(struct engine *e, struct exchange *x, const char *client);
 
-enum reason reason_of_dns(int err);
 enum reason reason_of_dial(int err);
 
 #endif

@@ -392,6 +392,22 @@ test_without_a_key_marks_say_k0(void **state)
 	redactor_free(r);
 }
 
+static bool
+is_secret_name(const char *name)
+{
+	struct redactor *r = redactor_new(STR_NONE, NULL);
+	struct buf in, out;
+
+	buf_init(&in, 256);
+	buf_init(&out, 1024);
+	buf_fmt(&in, "{\"%s\": \"hunter22\"}", name);
+	size_t n = redact(r, REDACT_JSON, buf_view(&in), &out);
+	buf_fini(&in);
+	buf_fini(&out);
+	redactor_free(r);
+	return n > 0;
+}
+
 static void
 test_names_are_judged_by_their_last_words(void **state)
 {
@@ -404,9 +420,9 @@ test_names_are_judged_by_their_last_words(void **state)
 
 	(void)state;
 	for (size_t i = 0; i < COUNT_OF(secret); i++)
-		assert_row(secret[i], redact_is_secret_name(str_of(secret[i])));
+		assert_row(secret[i], is_secret_name(secret[i]));
 	for (size_t i = 0; i < COUNT_OF(plain); i++)
-		assert_row(plain[i], !redact_is_secret_name(str_of(plain[i])));
+		assert_row(plain[i], !is_secret_name(plain[i]));
 }
 
 /* It would be minutes if anything were looked at again and again. */
