@@ -13,7 +13,7 @@
 
 #define PIECE 32
 #define SLAB ((size_t)1 << 20) /* of address space; a page counts when it is touched */
-#define SLABS_MAX 32 /* a million descriptors; malloc serves beyond */
+#define SLABS_MAX 32           /* a million descriptors; malloc serves beyond */
 
 union piece {
 	union piece *next; /* while it is free */
