@@ -35,6 +35,8 @@
 #define LOOK_MS 1000 /* how often it is asked whether the file still stands there */
 #define CLOSE_TRIES 8
 #define LINE_MAX_BYTES 65536         /* above what record.h's caps add up to */
+#define TAIL_ROOM ((size_t)2 << 20)  /* what logfile_tail() gives fits */
+#define TORN_MOST 16                 /* each is one time that weir died while it wrote */
 #define SYSTEM_ROOM 256              /* lines without a place */
 #define KEEP_BYTES ((size_t)1 << 20) /* a buffer that once grew larger is given back */
 
@@ -164,19 +166,24 @@ settle(struct journal *j)
 	give_back(&j->batch);
 }
 
-/* A line that was begun in a file which is gone begins anew in the next one. */
-static void
+/*
+ * A line that was begun in a file which is gone begins anew in the next one.
+ * How many bytes of it are in the old file.
+ */
+static size_t
 rewind_to_line(struct journal *j)
 {
-	size_t at;
+	size_t before = j->written, at;
 
-	if (j->written < j->batch.n &&
-	    str_rfind(str_sub(buf_view(&j->batch), 0, j->written), '\n', &at))
+	if (j->written == j->batch.n)
+		return 0;
+	j->written = 0;
+	if (str_rfind(str_sub(buf_view(&j->batch), 0, before), '\n', &at))
 		j->written = at + 1;
-	else if (j->written < j->batch.n)
-		j->written = 0;
-	if (j->written == 0 && j->batch.n > 0 && j->batch.p[0] == '\n')
+	before -= j->written;
+	if (j->written == 0 && j->batch.p[0] == '\n')
 		j->written = 1; /* it was to end a torn line there */
+	return before;
 }
 
 /* The rest of the line that stands in the file in part. */
@@ -198,31 +205,34 @@ begun(const struct journal *j)
 static void
 end_torn_line(const struct logfile *f)
 {
-	struct buf last, torn;
+	struct buf end;
+	bool is_all;
 
-	buf_init(&last, 4 * LINE_MAX_BYTES);
-	buf_init(&torn, 4 * LINE_MAX_BYTES);
-	if (logfile_tail(f, &last, &torn) == 0 && torn.n > 0)
+	buf_init(&end, TAIL_ROOM);
+	if (logfile_tail(f, &end, &is_all) == 0 && end.n > 0 && end.p[end.n - 1] != '\n')
 		(void)logfile_write(f, STR("\n"));
-	buf_fini(&last);
-	buf_fini(&torn);
+	buf_fini(&end);
 }
 
-/* What was begun is ended in the old file, where that still has a name. */
+/* What was begun is ended in the old file, where that still has a name, or not there. */
 static int
 reopen(struct journal *j)
 {
 	struct logfile next;
 	int error = logfile_open(&next, j->file.path, -1, -1);
+	bool was_removed = logfile_is_removed(&j->file);
+	size_t begun_bytes;
 
 	if (error != 0)
 		return error;
-	if (!logfile_is_removed(&j->file))
+	if (!was_removed)
 		j->written += logfile_write(&j->file, begun(j));
+	begun_bytes = rewind_to_line(j);
+	if (!was_removed)
+		logfile_take_back(&j->file, begun_bytes);
 	if (!logfile_sync(&j->file))
 		count_add(COUNT_AUDIT_ERRORS, 1);
 	logfile_close(&j->file);
-	rewind_to_line(j);
 	end_torn_line(&next);
 	j->file = next;
 	j->is_lost = false;
@@ -402,27 +412,64 @@ name_torn(struct journal *j, struct str torn)
 	log_warn("audit log ended in a torn line", "path", j->file.path);
 }
 
+/* Takes the last line off `rest`; an LF that ends it is none of it. */
+static bool
+take_last(struct str *rest, struct str *line)
+{
+	size_t at;
+
+	if (rest->n == 0)
+		return false;
+	if (rest->p[rest->n - 1] == '\n')
+		rest->n--;
+	*line = *rest;
+	if (str_rfind(*rest, '\n', &at)) {
+		*line = str_sub(*rest, at + 1, rest->n);
+		rest->n = at + 1;
+	} else {
+		rest->n = 0;
+	}
+	return true;
+}
+
+/*
+ * The chain goes on from the last whole line; those behind it are torn: one, or
+ * more where weir died again before it could name the first.  EINVAL: too many
+ * are no line of ours, or there is none but perhaps further up.
+ */
+static int
+go_on_from(struct journal *j, struct str end, bool is_all)
+{
+	struct str rest = end, line;
+	size_t torn = 0;
+
+	while (torn <= TORN_MOST && take_last(&rest, &line) && !chain_is_sealed(line))
+		torn++;
+	if (torn > TORN_MOST || (!is_all && !chain_is_sealed(line)))
+		return EINVAL;
+	if (chain_is_sealed(line))
+		chain_continue(&j->chain, line);
+	memcpy(j->head, j->chain.head, sizeof(j->head));
+	if (!str_ends(end, STR("\n")))
+		buf_char(&j->batch, '\n');
+	for (rest = end; torn > 0 && take_last(&rest, &line); torn--)
+		name_torn(j, line);
+	return 0;
+}
+
 /* Where the chain goes on. */
 static int
 read_tail(struct journal *j)
 {
-	struct buf last, torn;
+	struct buf end;
+	bool is_all;
+	int error;
 
-	buf_init(&last, 4 * LINE_MAX_BYTES);
-	buf_init(&torn, 4 * LINE_MAX_BYTES);
-	int error = logfile_tail(&j->file, &last, &torn);
-	bool is_whole = chain_is_sealed(buf_view(&torn)); /* only its LF is missing */
-	if (last.n > 0)
-		chain_continue(&j->chain, buf_view(&last));
-	if (is_whole)
-		chain_continue(&j->chain, buf_view(&torn));
-	memcpy(j->head, j->chain.head, sizeof(j->head));
-	if (error == 0 && torn.n > 0)
-		buf_char(&j->batch, '\n');
-	if (error == 0 && torn.n > 0 && !is_whole)
-		name_torn(j, buf_view(&torn));
-	buf_fini(&last);
-	buf_fini(&torn);
+	buf_init(&end, TAIL_ROOM);
+	error = logfile_tail(&j->file, &end, &is_all);
+	if (error == 0 && end.n > 0)
+		error = go_on_from(j, buf_view(&end), is_all);
+	buf_fini(&end);
 	return error;
 }
 
@@ -511,6 +558,7 @@ journal_close(struct journal *j)
 		pthread_mutex_unlock(&j->lock);
 		pthread_join(j->thread, NULL);
 	}
+	j->file.patience_ms = 0; /* the tries are */
 	for (int i = 0; !j->is_null && i < CLOSE_TRIES; i++) {
 		turn(j, true);
 		if (j->batch.n == 0 && j->queue.n == 0)
@@ -541,8 +589,8 @@ journal_reserve(struct journal *j)
 	return true;
 }
 
-void
-journal_release(struct journal *j)
+static void
+give_place_back(struct journal *j)
 {
 	size_t before = atomic_fetch_sub(&j->used, 1);
 
@@ -585,7 +633,7 @@ journal_write(struct journal *j, struct str line)
 	if (must_wake)
 		pthread_cond_signal(&j->wake);
 	if (is_dropped)
-		journal_release(j);
+		give_place_back(j);
 	if (is_dropped && !j->is_null)
 		count_add(COUNT_AUDIT_DROPPED, 1);
 }

@@ -36,7 +36,6 @@ void journal_start(struct journal *j);
 /* Any thread: */
 bool journal_reserve(
     struct journal *j) MUST_CHECK; /* false: refuse the exchange (audit_unavailable) */
-void journal_release(struct journal *j); /* a place that will not be used */
 /* Uses up one place; the line is `{...` without closing brace, prev and mac; it is
  * copied. */
 void journal_write(struct journal *j, struct str line);

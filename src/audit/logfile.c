@@ -5,6 +5,8 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <limits.h>
+#include <poll.h>
 #include <string.h>
 #include <sys/file.h>
 #include <sys/stat.h>
@@ -13,6 +15,7 @@
 #include "base/log.h"
 
 #define TAIL_MAX ((size_t)256 << 10) /* more than two of the longest lines */
+#define PATIENCE_MS 500
 
 static const struct {
 	int error;
@@ -69,7 +72,9 @@ open_path(const char *path, int uid, int gid)
 int
 logfile_open(struct logfile *f, const char *path, int uid, int gid)
 {
-	struct logfile next = { .path = path, .fd = STDOUT_FILENO };
+	struct logfile next = {
+		.path = path, .fd = STDOUT_FILENO, .patience_ms = PATIENCE_MS
+	};
 	struct stat st;
 	int error = 0;
 
@@ -122,31 +127,35 @@ read_end(const struct logfile *f, struct buf *to, bool *is_all)
 }
 
 int
-logfile_tail(const struct logfile *f, struct buf *last, struct buf *torn)
+logfile_tail(const struct logfile *f, struct buf *end, bool *is_all)
 {
-	struct buf end;
-	bool is_all = true;
 	size_t at;
+	int error;
 
+	*is_all = true;
 	if (!f->is_regular)
 		return 0;
-	buf_init(&end, 4 * TAIL_MAX);
-	int error = read_end(f, &end, &is_all);
-	struct str rest = buf_view(&end);
-	if (error == 0 && str_rfind(rest, '\n', &at)) {
-		buf_str(torn, str_sub(rest, at + 1, rest.n));
-		rest = str_sub(rest, 0, at);
-		if (str_rfind(rest, '\n', &at))
-			buf_str(last, str_sub(rest, at + 1, rest.n));
-		else if (is_all)
-			buf_str(last, rest);
-	} else if (error == 0) {
-		buf_str(torn, rest);
-	}
-	buf_fini(&end);
-	if (error == 0 && !is_all && last->n == 0)
-		error = EINVAL; /* no line of ours is that long */
-	return error;
+	if ((error = read_end(f, end, is_all)) != 0 || *is_all)
+		return error;
+	if (!str_find(buf_view(end), '\n', &at) || at + 1 == end->n)
+		return EINVAL; /* no line of ours is that long */
+	buf_drop(end, at + 1);
+	return 0;
+}
+
+/* Of a pipe poll(2) says that PIPE_BUF bytes fit, so that no write of them waits. */
+static bool
+may_write(const struct logfile *f, size_t *n)
+{
+	struct pollfd p = { .fd = f->fd, .events = POLLOUT };
+
+	if (f->is_regular)
+		return true;
+	*n = *n < PIPE_BUF ? *n : PIPE_BUF;
+	if (poll(&p, 1, f->patience_ms) != 0)
+		return true; /* what is wrong with it, write(2) will say */
+	errno = EAGAIN;
+	return false;
 }
 
 size_t
@@ -155,14 +164,29 @@ logfile_write(const struct logfile *f, struct str bytes)
 	size_t at = 0;
 
 	while (at < bytes.n) {
-		ssize_t n = write(f->fd, bytes.p + at, bytes.n - at);
+		size_t most = bytes.n - at;
+		ssize_t n;
 
+		if (!may_write(f, &most))
+			return at;
+		n = write(f->fd, bytes.p + at, most);
 		if (n > 0)
 			at += (size_t)n;
 		else if (n < 0 && errno != EINTR)
 			return at;
 	}
 	return at;
+}
+
+void
+logfile_take_back(const struct logfile *f, size_t n)
+{
+	struct stat st;
+
+	if (n > 0 && f->is_regular && fstat(f->fd, &st) == 0 && st.st_size >= (off_t)n &&
+	    ftruncate(f->fd, st.st_size - (off_t)n) != 0)
+		log_warn("a line begun in the old audit log stays there", "path", f->path,
+		    "err", strerror(errno));
 }
 
 bool

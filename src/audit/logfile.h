@@ -18,6 +18,7 @@ struct logfile {
 	bool is_regular;
 	dev_t dev;
 	ino_t ino;
+	int patience_ms; /* with a pipe that is full; the journal may lower it */
 };
 
 /*
@@ -29,14 +30,19 @@ void logfile_complain(const char *path, int error); /* logs it, with the remedy 
 void logfile_close(struct logfile *f);
 
 /*
- * The last whole line, and what stands behind it without an LF (both without LF;
- * empty when there are none).  Not 0: it cannot be read, or no line ends where
- * one of an audit log would (EINVAL).
+ * The end of the file, from the beginning of a line on; nothing where it is no
+ * regular one.  Not 0: it cannot be read, or no line ends where one of an audit
+ * log would (EINVAL).
  */
-int logfile_tail(const struct logfile *f, struct buf *last, struct buf *torn) MUST_CHECK;
+int logfile_tail(const struct logfile *f, struct buf *end, bool *is_all) MUST_CHECK;
 
-/* Writes what it can; fewer bytes than given: errno says why it stopped. */
+/*
+ * Writes what it can; fewer bytes than given: errno says why it stopped.  A pipe
+ * that nobody empties stops it, too, after a moment (EAGAIN).
+ */
 size_t logfile_write(const struct logfile *f, struct str bytes);
+/* Takes back the last n bytes written; without the right to, they stay. */
+void logfile_take_back(const struct logfile *f, size_t n);
 bool logfile_sync(const struct logfile *f) MUST_CHECK;
 
 /* Another file stands at the path now, or none. */

@@ -9,6 +9,8 @@
 #define SCRATCH_MAX \
 	((size_t)4 << 20) /* redacted text; a target or a field is far smaller */
 
+#define BEHIND 1024 /* of what is cut off: a secret may reach into it */
+
 void
 quoter_init(struct quoter *q, const struct redactor *r, struct buf *to)
 {
@@ -77,12 +79,12 @@ cut(struct str text, size_t cap)
 }
 
 static struct str
-redacted(struct quoter *q, enum redact_as as, struct str text)
+redacted(struct quoter *q, enum redact_as as, struct str text, size_t cap)
 {
 	if (q->redactor == NULL)
 		return text;
 	buf_reset(&q->scratch);
-	redact(q->redactor, as, text, &q->scratch);
+	redact_part(q->redactor, as, text, cap + BEHIND, &q->scratch);
 	return buf_view(&q->scratch);
 }
 
@@ -91,7 +93,7 @@ quote(struct quoter *q, enum redact_as as, struct str text, size_t cap)
 {
 	struct buf *to = q->json.to;
 
-	text = redacted(q, as, text);
+	text = redacted(q, as, text, cap);
 	json_raw(&q->json, STR("\""));
 	if (text.n <= cap) {
 		put_escaped(to, text);

@@ -5,6 +5,7 @@
 
 #include <assert.h>
 #include <stdlib.h>
+#include <string.h>
 #include <sys/random.h>
 
 #include "audit/quote.h"
@@ -153,18 +154,70 @@ put_query_keys(struct quoter *q, struct str query)
 	json_close(&q->json, ']');
 }
 
+/* "scheme:" where slashes follow, and the slashes. */
+static size_t
+scheme_end(struct str text)
+{
+	size_t at = 0, colon;
+
+	if (str_find(text, ':', &colon) && colon + 1 < text.n &&
+	    strchr("/\\", text.p[colon + 1]) != NULL)
+		at = colon + 1;
+	while (at < text.n && strchr("/\\", text.p[at]) != NULL)
+		at++;
+	return at;
+}
+
+/* Where the last '@' stands, encoded or not. */
+static bool
+find_at(struct str text, size_t *at)
+{
+	for (size_t i = text.n; i-- > 0;)
+		if (text.p[i] == '@' ||
+		    str_starts(str_sub(text, i, text.n), STR("%40"))) {
+			*at = i;
+			return true;
+		}
+	return false;
+}
+
+/* A target that is no URL may carry credentials all the same: user:password@host. */
+static void
+put_sent(struct quoter *q, const char *key, struct str text, size_t cap)
+{
+	size_t from = scheme_end(text), at;
+	struct buf clean;
+
+	if (q->redactor == NULL || !find_at(text, &at) || at <= from) {
+		quote_member(q, key, REDACT_URL, text, cap);
+		return;
+	}
+	buf_init(&clean, text.n + 256);
+	buf_str(&clean, str_sub(text, 0, from));
+	redact_mark(q->redactor, "userinfo", str_sub(text, from, at), &clean);
+	buf_str(&clean, str_sub(text, at, text.n));
+	quote_member(q, key, REDACT_URL, buf_view(&clean), cap);
+	buf_fini(&clean);
+}
+
 static void
 put_target(struct quoter *q, const struct record *r)
 {
-	struct str host = r->host != NULL ? host_str(r->host) : r->host_raw;
+	bool is_raw_path = r->host == NULL && scheme_end(r->path) > 1;
 
 	open_member(q, "target", '{');
-	quote_member(q, "host", REDACT_TEXT, host, HOST_TEXT_MAX);
+	if (r->host != NULL)
+		quote_member(q, "host", REDACT_TEXT, host_str(r->host), HOST_TEXT_MAX);
+	else
+		put_sent(q, "host", r->host_raw, HOST_TEXT_MAX);
 	if (r->port != 0)
 		quote_number(q, "port", r->port);
 	quote_name(q, "protocol", r->protocol);
 	quote_member(q, "method", REDACT_TEXT, r->method, METHOD_MAX);
-	quote_member(q, "path", REDACT_URL, r->path, PATH_MAX_BYTES);
+	if (is_raw_path) /* "//user:password@host" */
+		put_sent(q, "path", r->path, PATH_MAX_BYTES);
+	else
+		quote_member(q, "path", REDACT_URL, r->path, PATH_MAX_BYTES);
 	put_query_keys(q, r->query);
 	json_close(&q->json, '}');
 }

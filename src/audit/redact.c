@@ -70,18 +70,20 @@ print_mark(
 	buf_fini(&plain);
 }
 
+/* Ends with what passes `most` bytes. */
 static void
-print(
-    const struct redactor *r, struct str text, const struct spans *spans, struct buf *out)
+print(const struct redactor *r, struct str text, const struct spans *spans, size_t most,
+    struct buf *out)
 {
 	size_t at = 0;
 
-	for (size_t i = 0; i < spans->n; i++) {
+	for (size_t i = 0; i < spans->n && out->n < most; i++) {
 		buf_str(out, str_sub(text, at, spans->span[i].from - at));
 		print_mark(r, text, &spans->span[i], out);
 		at = spans->span[i].to;
 	}
-	buf_str(out, str_sub(text, at, text.n));
+	if (out->n < most)
+		buf_str(out, str_sub(text, at, text.n));
 }
 
 static void
@@ -115,7 +117,7 @@ mask_all(const struct redactor *r, struct str text, struct buf *out)
 	struct spans spans = { .span = &all, .n = 1 };
 
 	buf_reset(out);
-	print(r, text, &spans, out);
+	print(r, text, &spans, SIZE_MAX, out);
 }
 
 /*
@@ -123,17 +125,17 @@ mask_all(const struct redactor *r, struct str text, struct buf *out)
  * redacting twice is redacting once whatever the input.
  */
 static size_t
-redact_found(const struct redactor *r, enum redact_as as, struct str in,
+redact_found(const struct redactor *r, enum redact_as as, struct str in, size_t most,
     struct spans *spans, struct buf *out)
 {
-	size_t most =
+	size_t max =
 	    64 * in.n + 4096; /* a mark for each byte, far more than there can be */
 	size_t masked = spans->n;
 	struct buf now, next;
 
-	buf_init(&now, most);
-	buf_init(&next, most);
-	print(r, in, spans, &now);
+	buf_init(&now, max);
+	buf_init(&next, max);
+	print(r, in, spans, most, &now);
 	for (int pass = 1; spans->n > 0 && pass < PASSES; pass++) {
 		spans->n = 0;
 		find(r, as, buf_view(&now), spans);
@@ -141,7 +143,7 @@ redact_found(const struct redactor *r, enum redact_as as, struct str in,
 			break;
 		masked += spans->n;
 		buf_reset(&next);
-		print(r, buf_view(&now), spans, &next);
+		print(r, buf_view(&now), spans, most, &next);
 		struct buf swap = now;
 		now = next;
 		next = swap;
@@ -155,7 +157,8 @@ redact_found(const struct redactor *r, enum redact_as as, struct str in,
 }
 
 size_t
-redact(const struct redactor *r, enum redact_as as, struct str in, struct buf *out)
+redact_part(const struct redactor *r, enum redact_as as, struct str in, size_t most,
+    struct buf *out)
 {
 	struct spans spans = { 0 };
 	size_t masked = 0;
@@ -164,18 +167,17 @@ redact(const struct redactor *r, enum redact_as as, struct str in, struct buf *o
 	if (spans.n == 0)
 		buf_str(out, in);
 	else
-		masked = redact_found(r, as, in, &spans, out);
+		masked = redact_found(r, as, in, most, &spans, out);
 	if (masked > 0)
 		count_add(COUNT_REDACTED, (int64_t)masked);
 	spans_fini(&spans);
 	return masked;
 }
 
-bool
-redact_is_secret_name(struct str name)
+size_t
+redact(const struct redactor *r, enum redact_as as, struct str in, struct buf *out)
 {
-	return name_kind(name, NAME_IN_TEXT) != NULL ||
-	       name_kind(name, NAME_IN_JSON) != NULL;
+	return redact_part(r, as, in, SIZE_MAX, out);
 }
 
 void

@@ -25,9 +25,12 @@ void redactor_free(struct redactor *r); /* wipes the key */
 /* Appends `in` without its secrets to `out`; returns how many were masked. */
 size_t redact(
     const struct redactor *r, enum redact_as as, struct str in, struct buf *out);
-/* One named value (a header field, a query key, a JSON member): true when its name alone
- * says secret. */
-bool redact_is_secret_name(struct str name);
+/*
+ * The same for who shows `most` bytes of it: what lies far behind them is not given
+ * out, so that a text full of secrets costs no more marks than are seen.
+ */
+size_t redact_part(const struct redactor *r, enum redact_as as, struct str in,
+    size_t most, struct buf *out);
 /* The mark of one secret, as `weir redact --fingerprint` prints it. */
 void redact_mark(
     const struct redactor *r, const char *kind, struct str secret, struct buf *out);

@@ -152,7 +152,8 @@ is_code(struct str v)
 	return has_byte("])", v.p[v.n - 1]);
 }
 
-bool
+/* Says that there is a secret without giving it away: "", null, ***, ${NAME}, a mark. */
+static bool
 value_is_harmless(struct str v)
 {
 	if (v.n == 0 || mark_is(v))
@@ -424,6 +425,18 @@ find_value(const struct piece *p, const struct key *key, const char *kind, size_
 		v->code = SPAN_PERCENT;
 }
 
+static struct str
+value_text(const struct piece *p, const struct value *v)
+{
+	return str_sub(p->text, v->from, v->to - v->from);
+}
+
+static void
+scan_span(const struct piece *p, const char *kind, const struct value *v)
+{
+	scan_value(p->scan, kind, value_text(p, v), p->base + v->from, v->code);
+}
+
 static size_t
 look_key(const struct piece *p, size_t at)
 {
@@ -436,15 +449,12 @@ look_key(const struct piece *p, size_t at)
 	if (kind == NULL)
 		return 0;
 	find_value(p, &key, kind, at, &v);
-
-	struct str value = str_sub(p->text, v.from, v.to - v.from);
-	if (value_is_harmless(value))
+	if (value_is_harmless(value_text(p, &v)))
 		return v.next;
 	if (v.next == v.to)
 		trim_end(p->text, &v);
-	if (!value_is_harmless(str_sub(p->text, v.from, v.to - v.from)))
-		scan_value(p->scan, kind, str_sub(p->text, v.from, v.to - v.from),
-		    p->base + v.from, v.code);
+	if (!value_is_harmless(value_text(p, &v)))
+		scan_span(p, kind, &v);
 	return v.next;
 }
 
@@ -568,8 +578,7 @@ look_option(const struct piece *p, size_t at)
 		return 0;
 	if (!quoted_value(p->text, from, &v))
 		unquoted_value(p, from, ends_of(p, &key, false), &v);
-	scan_value(p->scan, kind, str_sub(p->text, v.from, v.to - v.from),
-	    p->base + v.from, v.code);
+	scan_span(p, kind, &v);
 	return v.next;
 }
 

@@ -37,7 +37,4 @@ void scan_text(struct scan *s, struct str text, size_t base, enum scan_as as);
 void scan_value(
     struct scan *s, const char *kind, struct str value, size_t base, enum span_code code);
 
-/* Says that there is a secret without giving it away: "", null, ***, ${NAME}, a mark. */
-bool value_is_harmless(struct str value);
-
 #endif

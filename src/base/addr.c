@@ -158,14 +158,37 @@ longest_zeros(const struct addr *a, size_t *length)
 	return best;
 }
 
+/* Returns the end; printf is half of what a record's addresses cost. */
+static char *
+put_number(char *to, unsigned n)
+{
+	char digits[10];
+	size_t at = sizeof(digits);
+
+	do
+		digits[--at] = (char)('0' + n % 10);
+	while ((n /= 10) > 0);
+	memcpy(to, digits + at, sizeof(digits) - at);
+	return to + sizeof(digits) - at;
+}
+
+static void
+put_v4(char *to, const struct addr *a)
+{
+	for (size_t i = sizeof(v4_head); i < sizeof(a->b); i++) {
+		to = put_number(to, a->b[i]);
+		*to++ = '.';
+	}
+	to[-1] = '\0';
+}
+
 char *
 addr_text(char out[static ADDR_TEXT], const struct addr *a)
 {
 	size_t length, gap = longest_zeros(a, &length), at = 0;
 
 	if (addr_is_v4(a)) {
-		snprintf(out, ADDR_TEXT, "%u.%u.%u.%u", a->b[12], a->b[13], a->b[14],
-		    a->b[15]);
+		put_v4(out, a);
 		return out;
 	}
 	for (size_t i = 0; i < GROUPS; i++) {
@@ -226,11 +249,17 @@ endpoint_sockaddr(const struct endpoint *e, struct sockaddr_storage *out)
 char *
 endpoint_text(char out[static ENDPOINT_TEXT], const struct endpoint *e)
 {
-	char addr[ADDR_TEXT];
+	bool is_v6 = !addr_is_v4(&e->addr);
+	char *end;
 
-	addr_text(addr, &e->addr);
-	snprintf(out, ENDPOINT_TEXT, addr_is_v4(&e->addr) ? "%s:%u" : "[%s]:%u", addr,
-	    e->port);
+	if (is_v6)
+		out[0] = '[';
+	addr_text(out + is_v6, &e->addr);
+	end = out + strlen(out);
+	if (is_v6)
+		*end++ = ']';
+	*end++ = ':';
+	*put_number(end, e->port) = '\0';
 	return out;
 }
 

@@ -15,12 +15,6 @@ struct arena_block {
 	alignas(max_align_t) char room[];
 };
 
-struct arena_defer {
-	struct arena_defer *before;
-	void (*fn)(void *arg);
-	void *arg;
-};
-
 void
 arena_init(struct arena *a, size_t max)
 {
@@ -106,27 +100,6 @@ arena_str(struct arena *a, struct str s)
 	return (struct str){ copy, s.n };
 }
 
-void
-arena_defer(struct arena *a, void (*fn)(void *arg), void *arg)
-{
-	/* our bookkeeping, not what a peer asked for: the cap does not count it */
-	struct arena_defer *d = take(a, sizeof(*d), alignof(struct arena_defer));
-
-	*d = (struct arena_defer){ a->defer, fn, arg };
-	a->defer = d;
-}
-
-static void
-run_deferred(struct arena *a)
-{
-	while (a->defer != NULL) {
-		struct arena_defer *d = a->defer;
-
-		a->defer = d->before;
-		d->fn(d->arg);
-	}
-}
-
 static void
 free_blocks(struct arena_block *block)
 {
@@ -141,7 +114,6 @@ free_blocks(struct arena_block *block)
 void
 arena_fini(struct arena *a)
 {
-	run_deferred(a);
 	free_blocks(a->block);
 	arena_init(a, a->max);
 }
@@ -149,10 +121,8 @@ arena_fini(struct arena *a)
 void
 arena_reset(struct arena *a)
 {
-	struct arena_block *kept;
+	struct arena_block *kept = a->block;
 
-	run_deferred(a);
-	kept = a->block;
 	if (kept != NULL && kept->size + sizeof(*kept) <= BLOCK_LAST) {
 		free_blocks(kept->older);
 		kept->older = NULL;

@@ -1,8 +1,8 @@
 /*
  * arena.h - memory that dies with one exchange
  *
- * Allocations are never freed one by one; arena_fini() frees all at once and
- * runs what arena_defer() left, last first.  The cap is on what a peer can make
+ * Allocations are never freed one by one; arena_fini() frees all at once.
+ * The cap is on what a peer can make
  * grow: beyond it arena_alloc() returns NULL and the exchange is refused.
  * One thread at a time.
  */
@@ -15,7 +15,6 @@ struct arena_block;
 
 struct arena {
 	struct arena_block *block; /* newest first; NULL until the first allocation */
-	struct arena_defer *defer;
 	size_t used, max;
 };
 
@@ -27,6 +26,5 @@ void *arena_alloc(struct arena *a, size_t n) MUST_CHECK;
 void *arena_zalloc(struct arena *a, size_t n) MUST_CHECK;
 /* A copy of s in the arena with a NUL behind it; p is NULL beyond max. */
 struct str arena_str(struct arena *a, struct str s);
-void arena_defer(struct arena *a, void (*fn)(void *arg), void *arg);
 
 #endif

@@ -269,16 +269,6 @@ guard_unwrap(const struct addr *a, const struct place *place)
 	return unwrap(&inner, a, place->nat64, place->nnat64) ? inner : *a;
 }
 
-bool
-guard_is_closed(const struct addr *a)
-{
-	struct addr inner;
-
-	if (unwrap(&inner, a, NULL, 0))
-		a = &inner;
-	return guard_is_metadata(a) || never_why(a) != NULL || special_why(a) != NULL;
-}
-
 /* The same range as NAT64 spells it; IPv6 has no such spelling and stays. */
 static struct prefix
 wrapped(const struct prefix *p)

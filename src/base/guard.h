@@ -63,8 +63,6 @@ bool guard_vet(struct vetted *out, const struct addr *found, size_t n, uint16_t 
  * means by an address. */
 struct addr guard_unwrap(const struct addr *a, const struct place *place);
 
-/* For load-time checks: nobody reaches it without a rule (private, special, metadata). */
-bool guard_is_closed(const struct addr *a);
 bool guard_is_metadata(const struct addr *a);
 bool guard_touches_metadata(const struct prefix *p);
 bool guard_touches_loopback(const struct prefix *p); /* or link-local */

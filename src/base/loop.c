@@ -8,6 +8,8 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "base/small.h"
+
 struct task {
 	struct task *next;
 	void (*fn)(void *arg);
@@ -109,8 +111,8 @@ clock_wall_us(void)
 	return clock_us(CLOCK_REALTIME);
 }
 
-usec
-loop_now_us(const struct loop *l)
+static usec
+now_us(const struct loop *l)
 {
 	if (l->turn->now == 0)
 		l->turn->now = clock_mono_us();
@@ -120,7 +122,7 @@ loop_now_us(const struct loop *l)
 msec
 loop_now(const struct loop *l)
 {
-	return loop_now_us(l) / 1000;
+	return now_us(l) / 1000;
 }
 
 /* The mailbox is emptied once: what its tasks post waits for the next turn. */
@@ -219,9 +221,11 @@ timer_set(struct loop *l, struct timer *t, msec delay_ms)
 static struct event_base *
 new_base(void)
 {
-	struct event_config *config = event_config_new();
+	struct event_config *config;
 	struct event_base *base;
 
+	small_for_libevent();
+	config = event_config_new();
 	if (config == NULL)
 		abort();
 	/* what other threads want comes through the bell, so libevent needs no locks */

@@ -33,10 +33,9 @@ void loop_post(struct loop *l, void (*fn)(void *arg), void *arg);
  */
 void loop_free_later(struct loop *l, void (*fn)(void *arg), void *arg);
 
-msec loop_now(const struct loop *l);    /* monotonic, as of this turn's beginning */
-usec loop_now_us(const struct loop *l); /* the same, finer */
-usec clock_mono_us(void);               /* read now */
-usec clock_wall_us(void);               /* since 1970, UTC; read now */
+msec loop_now(const struct loop *l); /* monotonic, as of this turn's beginning */
+usec clock_mono_us(void);            /* read now */
+usec clock_wall_us(void);            /* since 1970, UTC; read now */
 
 /*
  * A deadline (timer.h): late by at most 32 ms, never early.  Setting it again

@@ -241,21 +241,29 @@ buf_reset(struct buf *b)
 	b->is_over = false;
 }
 
-/* Room for n more and a NUL; false when that crosses max. */
 static bool
-make_room(struct buf *b, size_t n)
+grow(struct buf *b, size_t n)
 {
-	size_t cap = b->cap > 0 ? b->cap : BUF_FIRST;
+	size_t first = b->max < BUF_FIRST ? b->max + 1 : BUF_FIRST;
+	size_t cap = b->cap > 0 ? b->cap : first;
 
 	if (n > b->max - b->n)
 		return false;
 	while (cap < b->n + n + 1)
 		cap = cap > b->max / 2 ? b->max + 1 : cap * 2;
-	if (cap > b->cap) {
-		b->p = mem_resize(b->p, cap);
-		b->cap = cap;
-	}
+	b->p = mem_resize(b->p, cap);
+	b->cap = cap;
 	return true;
+}
+
+/*
+ * Room for n more and a NUL; false when that crosses max.  A record is put
+ * together of a hundred pieces: what fits already is not worth a call.
+ */
+static inline bool
+make_room(struct buf *b, size_t n)
+{
+	return n < b->cap - b->n || grow(b, n);
 }
 
 void
@@ -286,7 +294,10 @@ buf_text(struct buf *b, const char *cstr)
 void
 buf_char(struct buf *b, char c)
 {
-	buf_add(b, &c, 1);
+	if (!make_room(b, 1))
+		b->is_over = true;
+	else
+		b->p[b->n++] = c;
 }
 
 void

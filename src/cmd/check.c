@@ -8,6 +8,7 @@
 #include "cmd/main.h"
 #include "cmd/usage.h"
 #include "conf/settings.h"
+#include "net/roots.h"
 #include "policy/compile.h"
 #include "policy/hosts.h"
 
@@ -77,6 +78,9 @@ check_config(const char *path, struct ruleset_terms *terms, struct report *rep,
 	tally->configurations++;
 	*terms = ruleset_terms_of(s);
 	settings_check_listener(s, SEVERITY_WARNING, rep);
+	settings_check_audit(s, rep);
+	if (s->tls_roots != NULL && !roots_are_usable(s->tls_roots))
+		settings_refuse_roots(s, rep);
 	static_hosts_free(static_hosts_build(s, rep, &n), n);
 	check_policies(
 	    (const char *const *)s->policies.p, s->policies.n, terms, rep, tally);
@@ -138,9 +142,7 @@ print_result(const struct options *o, const struct report *rep, const struct tal
 		report_print_json(rep, &b);
 		buf_char(&b, '\n');
 	} else {
-		report_print_text(rep, &b);
-		fputs(buf_cstr(&b), stderr);
-		buf_reset(&b);
+		report_say(rep);
 		summary(o, rep, tally, &b);
 	}
 	fputs(buf_cstr(&b), stdout);

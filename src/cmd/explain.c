@@ -140,17 +140,6 @@ explain_one(const struct options *o, const struct scene *s, const struct asker *
 				: explain_text(o, s, who, &ask);
 }
 
-static void
-print_report(const struct report *rep)
-{
-	struct buf b;
-
-	buf_init(&b, OUTPUT_MAX);
-	report_print_text(rep, &b);
-	fputs(buf_cstr(&b), stderr);
-	buf_fini(&b);
-}
-
 /* ---- whom it is explained for */
 
 static bool
@@ -251,7 +240,7 @@ explain_with(const struct options *o)
 		scene_fini(&scene);
 	}
 	if (rep.errors > 0)
-		print_report(&rep);
+		report_say(&rep);
 	report_fini(&rep);
 	return status;
 }

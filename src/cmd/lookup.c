@@ -36,7 +36,7 @@ lookup_wait(struct found *out, const struct host *name, const struct settings *s
 	struct resolver *r = new_resolver(w.loop, s, host, nhost, why);
 
 	if (r != NULL) {
-		(void)resolver_start(r, name, on_found, &w);
+		(void)resolver_start(r, STR("explain"), name, on_found, &w);
 		loop_run(w.loop);
 		resolver_free(r);
 	}

@@ -85,17 +85,6 @@ read_file(const char *name, struct buf *to)
 	return is_read;
 }
 
-static void
-print_findings(const struct report *rep)
-{
-	struct buf b;
-
-	buf_init(&b, (size_t)1 << 20);
-	report_print_text(rep, &b);
-	fputs(buf_cstr(&b), stderr);
-	buf_fini(&b);
-}
-
 /* False after saying why; no file is no table. */
 static bool
 load_prices(const char *path, struct prices **out)
@@ -108,7 +97,7 @@ load_prices(const char *path, struct prices **out)
 		return true;
 	report_init(&rep);
 	is_loaded = prices_load(out, path, &rep) == 0;
-	print_findings(&rep);
+	report_say(&rep);
 	report_fini(&rep);
 	return is_loaded;
 }

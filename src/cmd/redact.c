@@ -82,17 +82,6 @@ print_config(const struct options *o, struct buf *to)
 	json_close(&j, '}');
 }
 
-static void
-print_findings(const struct report *rep)
-{
-	struct buf b;
-
-	buf_init(&b, (size_t)1 << 20);
-	report_print_text(rep, &b);
-	fputs(buf_cstr(&b), stderr);
-	buf_fini(&b);
-}
-
 /* NULL after saying why. */
 static struct redactor *
 redactor_for(const struct options *o)
@@ -111,7 +100,7 @@ redactor_for(const struct options *o)
 		r = redactor_new(
 		    (struct str){ s->redact_key.bytes, s->redact_key.n }, s->redact_id);
 	else
-		print_findings(&rep);
+		report_say(&rep);
 	settings_free(s);
 	report_fini(&rep);
 	buf_fini(&config);

@@ -9,6 +9,8 @@
 #include "cmd/main.h"
 #include "cmd/usage.h"
 #include "daemon/control.h"
+#include "policy/pattern.h"
+#include "policy/punycode.h"
 
 static const char help[] =
     "usage: weir run [-c FILE] [--allow HOST]...\n"
@@ -32,6 +34,66 @@ static const struct option options[] = {
 	{ "help", no_argument, NULL, 'h' },
 	{ NULL, 0, NULL, 0 },
 };
+
+/* What may stand there is what may be a rule's host without `broad`. */
+static const char *
+why_no_host(struct str value, struct arena *a, struct buf *text)
+{
+	struct pattern pattern;
+	enum host_error host;
+	enum pattern_error err = pattern_parse(&pattern, value, a, &host);
+
+	switch (err) {
+	case PATTERN_OK:
+		if (pattern_broad_why(&pattern) == NULL)
+			return NULL;
+		buf_fmt(text, "it is too broad, %s", pattern_broad_why(&pattern));
+		return buf_cstr(text);
+	case PATTERN_HOST:
+		return host_error_text(host);
+	case PATTERN_UNICODE:
+		buf_text(text, "write it in ASCII: ");
+		return punycode_name(text, value) ? buf_cstr(text)
+						  : "write its ASCII form (xn--...)";
+	case PATTERN_STAR:
+	case PATTERN_DOT:
+	case PATTERN_CIDR:
+	case PATTERN_URL:
+	case PATTERN_LITERAL:
+		return pattern_error_hint(err);
+	}
+	return NULL;
+}
+
+/* EXIT_YES, or said and how to end. */
+static int
+check_host(const char *value)
+{
+	struct arena a;
+	struct buf text;
+	const char *why;
+	int code = EXIT_YES;
+
+	arena_init(&a, (size_t)1 << 16);
+	buf_init(&text, 1024);
+	why = why_no_host(str_of(value), &a, &text);
+	if (why != NULL)
+		code = usage_refuse(
+		    "run", "--allow takes a host, and not \"%s\": %s", value, why);
+	buf_fini(&text);
+	arena_fini(&a);
+	return code;
+}
+
+static int
+check_hosts(const struct control_options *o)
+{
+	int code = EXIT_YES;
+
+	for (size_t i = 0; i < o->nallow && code == EXIT_YES; i++)
+		code = check_host(o->allow[i]);
+	return code;
+}
 
 int
 cmd_run(int argc, char **argv)
@@ -65,7 +127,7 @@ cmd_run(int argc, char **argv)
 	else if (o.config != NULL && o.nallow > 0)
 		code = usage_refuse("run",
 		    "--allow is for a weir without -c; write a rule into the policy");
-	else
+	else if ((code = check_hosts(&o)) == EXIT_YES)
 		code = control_run(&o);
 	free(allow);
 	return code;

@@ -94,17 +94,6 @@ struct options {
 
 /* ---- small things */
 
-static void
-print_report(const struct report *rep)
-{
-	struct buf b;
-
-	buf_init(&b, TEXT_MAX);
-	report_print_text(rep, &b);
-	fputs(buf_cstr(&b), stderr);
-	buf_fini(&b);
-}
-
 static int64_t
 now_s(void)
 {
@@ -197,7 +186,7 @@ load_config(struct mint *m)
 	if (m->settings != NULL)
 		m->keys = keys_load(m->settings, &rep);
 	if (m->keys == NULL)
-		print_report(&rep);
+		report_say(&rep);
 	report_fini(&rep);
 	return m->keys == NULL ? EXIT_CONFIG : EXIT_YES;
 }
@@ -216,7 +205,7 @@ read_key(struct mint *m)
 	report_init(&rep);
 	bool is_read = secret_read(&m->secret, &t, &n, ".", &rep);
 	if (!is_read)
-		print_report(&rep);
+		report_say(&rep);
 	report_fini(&rep);
 	m->key = (struct str){ m->secret.bytes, m->secret.n };
 	m->kid = m->o->kid;

@@ -3,6 +3,7 @@
  */
 #include "conf/report.h"
 
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -12,7 +13,8 @@
 #define SHOWN_MAX 120
 #define TAB 8
 #define TEXT_MAX 65536
-#define WORD_MAX 64 /* longer words are no misspelt keys */
+#define SAID_MAX ((size_t)64 << 20) /* more than a whole report of the longest texts */
+#define WORD_MAX 64                 /* longer words are no misspelt keys */
 
 void
 report_init(struct report *r)
@@ -160,6 +162,17 @@ report_print_text(const struct report *r, struct buf *to)
 		finding_print_text(&r->finding[i], to);
 	if (r->errors + r->warnings > r->n)
 		buf_fmt(to, "and %zu more\n", r->errors + r->warnings - r->n);
+}
+
+void
+report_say(const struct report *r)
+{
+	struct buf text;
+
+	buf_init(&text, SAID_MAX);
+	report_print_text(r, &text);
+	fputs(buf_cstr(&text), stderr);
+	buf_fini(&text);
 }
 
 static void

@@ -49,6 +49,8 @@ void report_vadd(struct report *r, enum severity severity, struct mark mark,
     PRINTF_LIKE(7, 0);
 /* "file:3:7: error: sentence [code]"; then line, caret and hint where there are any */
 void report_print_text(const struct report *r, struct buf *to);
+/* The same to standard error; nothing when there is nothing to mend. */
+void report_say(const struct report *r);
 /*
  * An array of objects with severity, file, line, column, code, message, hint,
  * source; null where there is none.

@@ -149,8 +149,8 @@ rows_hide(const struct loading *l, const struct rows *rows, const struct node *b
 
 /* ---- reading */
 
-static bool
-is_of_a_policy(struct str key)
+bool
+rows_is_of_a_policy(struct str key)
 {
 	return str_eq(key, STR("allow")) || str_eq(key, STR("deny")) ||
 	       str_eq(key, STR("network")) || str_eq(key, STR("expect")) ||
@@ -169,7 +169,7 @@ unknown_key(const struct loading *l, const struct rows *rows, const struct node 
 		snprintf(hint, sizeof(hint), "did you mean \"%s%s\"?", prefix, near);
 	else if (other != NULL)
 		snprintf(hint, sizeof(hint), "did you mean \"%s\"?", other);
-	else if (prefix[0] == '\0' && rows->where == NULL && is_of_a_policy(n->key))
+	else if (prefix[0] == '\0' && rows->where == NULL && rows_is_of_a_policy(n->key))
 		snprintf(hint, sizeof(hint),
 		    "this is a key of a policy; name its file under policies");
 	node_key_error(l->t, n, l->rep, "unknown_key", hint[0] == '\0' ? NULL : hint,

@@ -23,6 +23,8 @@ struct rows {
 
 enum written { NOT_WRITTEN, WRITTEN_WELL, WRITTEN_BADLY };
 
+/* It stands at the top of a policy file: somebody mistook the one for the other. */
+bool rows_is_of_a_policy(struct str key);
 /* Blots out what is secret or may be: before anything is said about the file. */
 void rows_hide(
     const struct loading *l, const struct rows *rows, const struct node *block);

@@ -126,19 +126,40 @@ listeners_clash(const char *a, const char *b)
 		   (addr_eq(&y.addr, &any_v4) && addr_is_v4(&x.addr)));
 }
 
+const struct texts *
+settings_listeners(const struct settings *s, size_t i, const char **key)
+{
+	for (const struct row *row = rows; row < rows + ROWS; row++)
+		if (row->type == &type_LIST_listen && i-- == 0) {
+			*key = row->key;
+			return (const void *)((const char *)s + row->offset);
+		}
+	return NULL;
+}
+
+static void
+check_pair(const struct load *load, const char *key, const struct texts *list,
+    const char *other_key, const struct texts *other)
+{
+	for (size_t i = 0; i < list->n; i++)
+		for (size_t k = 0; k < other->n; k++)
+			if (listeners_clash(list->p[i], other->p[k]))
+				key_finding(load->s, load->l.rep, SEVERITY_ERROR, key,
+				    "listener_conflict", "%s of %s is taken by %s (%s)",
+				    list->p[i], key, other_key, other->p[k]);
+}
+
 static void
 check_listeners(const struct load *load)
 {
-	const struct texts *health = &load->s->listen_health,
-			   *proxy = &load->s->listen_proxy;
+	const char *key, *other_key;
+	const struct texts *list, *other;
 
-	for (size_t i = 0; i < health->n; i++)
-		for (size_t k = 0; k < proxy->n; k++)
-			if (listeners_clash(health->p[i], proxy->p[k]))
-				key_finding(load->s, load->l.rep, SEVERITY_ERROR,
-				    "listen.health", "listener_conflict",
-				    "%s of listen.health is taken by listen.proxy (%s)",
-				    health->p[i], proxy->p[k]);
+	for (size_t i = 0; (list = settings_listeners(load->s, i, &key)) != NULL; i++)
+		for (size_t k = 0; k < i; k++) {
+			other = settings_listeners(load->s, k, &other_key);
+			check_pair(load, key, list, other_key, other);
+		}
 }
 
 /* ---- what production: true refuses */
@@ -280,6 +301,24 @@ settings_check_listener(
 		    "proxy: listen: { proxy: [\"127.0.0.1:3128\"] }");
 }
 
+void
+settings_check_audit(const struct settings *s, struct report *rep)
+{
+	if (s->audit_path == NULL)
+		key_finding(s, rep, SEVERITY_WARNING, "audit.path", "no_audit",
+		    "audit.path is not set, so nothing is recorded of what passes: "
+		    "audit: { path: audit.jsonl }");
+}
+
+void
+settings_refuse_roots(const struct settings *s, struct report *rep)
+{
+	key_finding(s, rep, SEVERITY_ERROR, "tls.roots", "bad_roots",
+	    "%s holds no certificate that can be read; name a PEM file with "
+	    "certificates, or write system",
+	    s->tls_roots);
+}
+
 /* ---- loading */
 
 static struct settings *
@@ -303,6 +342,19 @@ settings_new(struct load *load)
 /* Of the file: the whole of it, or values alone; with the rows marked LATER, or without.
  */
 enum reach { SERVED, AHEAD };
+/* Every key is one of a policy: nothing else need be said of it. */
+static bool
+is_policy(const struct node *root)
+{
+	const struct node *n = root->type == NODE_BLOCK ? root->child : NULL;
+
+	if (n == NULL)
+		return false;
+	for (; n != NULL; n = n->next)
+		if (!rows_is_of_a_policy(n->key))
+			return false;
+	return true;
+}
 
 /* Takes the tree. */
 static struct settings *
@@ -318,6 +370,13 @@ settings_load(struct tree *t, const char *directory, struct report *rep, bool is
 
 	if (t == NULL)
 		return NULL;
+	if (is_whole && is_policy(t->root)) {
+		node_error(t, t->root, rep, "not_a_configuration",
+		    "name it under policies, or check it by itself: weir check FILE",
+		    "this is a policy, not a configuration");
+		tree_free(t);
+		return NULL;
+	}
 	struct settings *s = settings_new(&load);
 	check_heads(&load);
 	check_listeners(&load);

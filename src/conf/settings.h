@@ -95,6 +95,15 @@ void settings_free(struct settings *s); /* wipes secrets */
  * `check`. */
 void settings_check_listener(
     const struct settings *s, enum severity severity, struct report *rep);
+/* A warning where nothing is recorded. */
+void settings_check_audit(const struct settings *s, struct report *rep);
+/* For whoever has found that no certificate is in them. */
+void settings_refuse_roots(const struct settings *s, struct report *rep);
+
+/* The i-th of the rows that say where to listen, with its key; NULL: there are no more.
+ */
+const struct texts *settings_listeners(
+    const struct settings *s, size_t i, const char **key);
 
 /* production: true as root without `user`: where it runs, not what is written. */
 void settings_check_user(

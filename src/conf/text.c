@@ -74,8 +74,9 @@ text_check(struct str text, size_t *line, size_t *column, uint32_t *c)
 	return TEXT_OK;
 }
 
-bool
-text_is_invisible(uint32_t c)
+/* Would it move the cursor, turn the text round or not be seen at all? */
+static bool
+is_invisible(uint32_t c)
 {
 	for (size_t i = 0; i < sizeof(invisible) / sizeof(invisible[0]); i++)
 		if (c <= invisible[i].last)
@@ -88,7 +89,7 @@ text_show(struct buf *to, struct str character, uint32_t c, bool is_valid)
 {
 	size_t before = to->n;
 
-	if (is_valid && !text_is_invisible(c)) {
+	if (is_valid && !is_invisible(c)) {
 		buf_str(to, character);
 		return 1;
 	}

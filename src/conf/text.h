@@ -28,8 +28,6 @@ enum text_fault { TEXT_OK, TEXT_NOT_UTF8, TEXT_CONTROL };
  * from 1. */
 enum text_fault text_check(struct str text, size_t *line, size_t *column, uint32_t *c);
 
-/* Would it move the cursor, turn the text round or not be seen at all? */
-bool text_is_invisible(uint32_t c);
 /* Appends what is no plain text as \x1b or \u202e; returns how many cells that took. */
 size_t text_show(struct buf *to, struct str character, uint32_t c, bool is_valid);
 

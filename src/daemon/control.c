@@ -23,7 +23,7 @@
 #include "daemon/worker.h"
 #include "policy/compile.h"
 
-#define SERVERS_MAX 96 /* name servers and own listeners */
+#define SERVERS_MAX 32 /* name servers */
 #define PIPES_EACH 64
 #define KEPT_EACH 256
 #define WATCH_EVERY ((msec)30000)  /* interfaces come and go */
@@ -49,18 +49,6 @@ struct control {
 
 /* ---- configuration ---- */
 
-static void
-print_report(const struct report *rep)
-{
-	struct buf b;
-
-	buf_init(&b, (size_t)4 << 20);
-	report_print_text(rep, &b);
-	if (b.n > 0 && write(STDERR_FILENO, b.p, b.n) < 0)
-		log_error("standard error cannot be written");
-	buf_fini(&b);
-}
-
 static struct settings *
 load_settings(const struct control *c, struct report *rep)
 {
@@ -75,31 +63,32 @@ load_settings(const struct control *c, struct report *rep)
 
 /* The name servers in use and everything listened on: never dialled. */
 static size_t
-gather_services(struct control *c, const struct settings *set, struct endpoint *out)
+gather_services(struct control *c, const struct settings *set, struct endpoint **out)
 {
 	struct resolver_options dns = snapshot_dns(set, NULL, 0);
 	const char *why;
 	struct resolver *r = resolver_new(c->loop, &dns, &why);
 	size_t n = 0;
 
+	*out = mem_alloc((SERVERS_MAX + c->sockets.n) * sizeof(**out));
 	if (r != NULL)
-		n = resolver_servers(r, out, SERVERS_MAX);
+		n = resolver_servers(r, *out, SERVERS_MAX);
 	resolver_free(r);
-	return n + sockets_endpoints(&c->sockets, out + n, SERVERS_MAX - n);
+	return n + sockets_endpoints(&c->sockets, *out + n);
 }
 
 static struct snapshot *
 load_snapshot(struct control *c, struct settings *set, struct report *rep)
 {
-	struct endpoint service[SERVERS_MAX];
+	struct endpoint *service;
 	struct buf policy;
 	struct ruleset_source laptop = { .name = "quickstart" };
-	struct snapshot_inputs in = { .generation = c->generation + 1,
-		.server = service };
+	struct snapshot_inputs in = { .generation = c->generation + 1 };
 	struct snapshot *s;
 
 	buf_init(&policy, (size_t)1 << 20);
-	in.nserver = gather_services(c, set, service);
+	in.nserver = gather_services(c, set, &service);
+	in.server = service;
 	if (c->o->config == NULL) {
 		laptop_policy(&policy, c->o->allow, c->o->nallow);
 		laptop.text = buf_view(&policy);
@@ -108,6 +97,7 @@ load_snapshot(struct control *c, struct settings *set, struct report *rep)
 	}
 	s = snapshot_new(set, &in, rep);
 	buf_fini(&policy);
+	free(service);
 	if (s != NULL && rep->errors > 0) { /* of the settings: no listener */
 		snapshot_unref(s);
 		return NULL;
@@ -401,12 +391,12 @@ give_sockets(struct control *c)
 {
 	for (size_t i = 0; i < c->sockets.n; i++) {
 		struct open_socket *o = &c->sockets.p[i];
-		if (o->is_health) {
+		if (o->door == NULL) {
 			health_listen(c->health, o->fd[0]);
 			continue;
 		}
 		for (size_t w = 0; w < c->nworker; w++)
-			worker_listen(c->worker[w], o->fd[o->nfd > 1 ? w : 0],
+			worker_listen(c->worker[w], o->fd[o->nfd > 1 ? w : 0], o->door,
 			    o->at.is_unix ? o->source : NULL);
 	}
 }
@@ -566,7 +556,7 @@ load_first(struct control *c)
 	set = load_settings(c, &rep);
 	if (set != NULL)
 		c->snapshot = load_snapshot(c, set, &rep);
-	print_report(&rep);
+	report_say(&rep);
 	report_fini(&rep);
 	return c->snapshot != NULL ? 0 : EXIT_CONFIG;
 }

@@ -14,7 +14,6 @@
 
 #define VISITS_MAX 64           /* at once; a scraper needs one */
 #define VISIT_TIME ((msec)5000) /* all of it */
-#define LISTENERS_MAX 8
 
 static const struct http_limits limits = {
 	.target = 1024, .head = 8192, .fields = 64, .field = 4096
@@ -22,7 +21,7 @@ static const struct http_limits limits = {
 
 struct health {
 	struct loop *loop;
-	struct listener *listener[LISTENERS_MAX];
+	struct listener **listener;
 	size_t nlistener;
 	struct list visits;
 	size_t nvisits;
@@ -237,8 +236,10 @@ health_new(struct loop *l, bool (*ready)(void *arg), void *arg)
 void
 health_listen(struct health *h, int fd)
 {
-	if (h->nlistener < LISTENERS_MAX)
-		h->listener[h->nlistener++] = listener_new(h->loop, fd, on_accepted, h);
+	size_t n = h->nlistener + 1;
+
+	h->listener = mem_resize(h->listener, n * sizeof(struct listener *));
+	h->listener[h->nlistener++] = listener_new(h->loop, fd, on_accepted, h);
 }
 
 void
@@ -248,6 +249,7 @@ health_free(struct health *h)
 		return;
 	for (size_t i = 0; i < h->nlistener; i++)
 		listener_free(h->listener[i]);
+	free(h->listener);
 	while (!list_is_empty(&h->visits))
 		visit_end(list_entry(h->visits.next, struct visit, link));
 	free(h);

@@ -3,12 +3,47 @@
  */
 #include "daemon/sockets.h"
 
+#include <assert.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 #include <unistd.h>
 
 #include "base/err.h"
 #include "base/log.h"
+
+/* Where the listeners of a setting lead. */
+static const struct {
+	const char *setting;
+	const struct door *door;
+} kinds[] = {
+	{ "listen.proxy", &door_http },
+	{ "listen.health", NULL },
+};
+
+static const struct door *
+door_of(const char *setting)
+{
+	size_t k = 0;
+
+	while (strcmp(kinds[k].setting, setting) != 0) {
+		k++;
+		assert(k < sizeof(kinds) / sizeof(kinds[0]));
+	}
+	return kinds[k].door;
+}
+
+static size_t
+count_listeners(const struct settings *set)
+{
+	const struct texts *list;
+	const char *key;
+	size_t n = 0;
+
+	for (size_t i = 0; (list = settings_listeners(set, i, &key)) != NULL; i++)
+		n += list->n;
+	return n;
+}
 
 /* Sockets that share a port would not notice a stranger on it: an exclusive one asks
  * first. */
@@ -29,20 +64,20 @@ bind_all(struct open_socket *o, size_t want, struct buf *why)
 }
 
 static int
-open_one(struct sockets *s, const char *text, bool is_health, size_t workers)
+open_one(struct sockets *s, const char *text, const struct door *door, size_t workers)
 {
 	struct open_socket *o = &s->p[s->n];
 	struct buf why;
 	int err;
 
-	*o = (struct open_socket){ .is_health = is_health };
+	*o = (struct open_socket){ .door = door };
 	if (!listen_at_parse(&o->at, str_of(text)))
 		return ERR_INVALID; /* settings checked it */
 	s->n++;
 	if (o->at.is_unix)
 		snprintf(o->source, sizeof(o->source), "unix:%s", o->at.path);
 	buf_init(&why, 1024);
-	err = bind_all(o, is_health || o->at.is_unix ? 1 : workers, &why);
+	err = bind_all(o, door == NULL || o->at.is_unix ? 1 : workers, &why);
 	if (err != 0)
 		log_error("cannot listen", "address", text, "why", buf_cstr(&why));
 	buf_fini(&why);
@@ -52,17 +87,16 @@ open_one(struct sockets *s, const char *text, bool is_health, size_t workers)
 int
 sockets_open(struct sockets *s, const struct settings *set, size_t workers)
 {
+	const struct texts *list;
+	const char *key;
 	int err = 0, one;
 
 	*s = (struct sockets){ 0 };
-	s->p =
-	    mem_zalloc((set->listen_proxy.n + set->listen_health.n + 1) * sizeof(*s->p));
-	for (size_t i = 0; i < set->listen_proxy.n; i++)
-		if ((one = open_one(s, set->listen_proxy.p[i], false, workers)) != 0)
-			err = one;
-	for (size_t i = 0; i < set->listen_health.n; i++)
-		if ((one = open_one(s, set->listen_health.p[i], true, 1)) != 0)
-			err = one;
+	s->p = mem_zalloc((count_listeners(set) + 1) * sizeof(*s->p));
+	for (size_t i = 0; (list = settings_listeners(set, i, &key)) != NULL; i++)
+		for (size_t k = 0; k < list->n; k++)
+			if ((one = open_one(s, list->p[k], door_of(key), workers)) != 0)
+				err = one;
 	if (err != 0)
 		sockets_close(s);
 	return err;
@@ -81,11 +115,11 @@ sockets_close(struct sockets *s)
 }
 
 size_t
-sockets_endpoints(const struct sockets *s, struct endpoint *out, size_t max)
+sockets_endpoints(const struct sockets *s, struct endpoint *out)
 {
 	size_t n = 0;
 
-	for (size_t i = 0; i < s->n && n < max; i++)
+	for (size_t i = 0; i < s->n; i++)
 		if (!s->p[i].at.is_unix)
 			out[n++] = s->p[i].at.endpoint;
 	return n;

@@ -9,12 +9,13 @@
 
 #include "conf/settings.h"
 #include "net/listener.h"
+#include "proxy/door.h"
 
 struct open_socket {
 	struct listen_at at;
 	int *fd; /* one, or one for each worker */
 	size_t nfd;
-	bool is_health;
+	const struct door *door; /* they lead to it; NULL: to main's own health pages */
 	char source[128]; /* of its clients, when it is a Unix socket: "unix:/path" */
 };
 
@@ -27,7 +28,7 @@ struct sockets {
 int sockets_open(
     struct sockets *s, const struct settings *set, size_t workers) MUST_CHECK;
 void sockets_close(struct sockets *s);
-/* The addresses, for the guard: what is listened on is never dialled.  At most max. */
-size_t sockets_endpoints(const struct sockets *s, struct endpoint *out, size_t max);
+/* The addresses, for the guard: what is listened on is never dialled.  Room for s->n. */
+size_t sockets_endpoints(const struct sockets *s, struct endpoint *out);
 
 #endif

@@ -3,7 +3,6 @@
  */
 #include "daemon/worker.h"
 
-#include <assert.h>
 #include <pthread.h>
 #include <stdlib.h>
 #include <sys/socket.h>
@@ -11,12 +10,13 @@
 #include "base/err.h"
 #include "base/log.h"
 #include "net/listener.h"
-#include "proxy/conn.h"
-
-#define LISTENERS_MAX 72
+#include "proxy/accept.h"
+#include "proxy/conns.h"
 
 struct entrance {
+	struct list link;
 	struct worker *w;
+	const struct door *door;
 	struct listener *listener;
 	int fd;
 	const char *unix_path;
@@ -24,8 +24,7 @@ struct entrance {
 
 struct worker {
 	struct engine engine;
-	struct entrance entrance[LISTENERS_MAX];
-	size_t nentrance;
+	struct list entrances;
 	pthread_t thread;
 	bool is_started, is_emptied;
 	struct loop *home;
@@ -72,6 +71,7 @@ worker_new(const struct worker_options *o, const char **why)
 	e->scratch = mem_alloc(SCRATCH);
 	buf_init(&e->text, (size_t)4 << 20);
 	list_init(&e->conns);
+	list_init(&w->entrances);
 	e->says_refusals = o->says_refusals;
 	e->emptied = on_emptied;
 	e->emptied_arg = w;
@@ -86,18 +86,16 @@ on_accepted(void *arg, int fd, const struct peer *peer)
 {
 	struct entrance *in = arg;
 
-	conn_accept(&in->w->engine, fd, peer, in->unix_path);
+	accept_client(&in->w->engine, in->door, fd, peer, in->unix_path);
 }
 
 void
-worker_listen(struct worker *w, int fd, const char *unix_path)
+worker_listen(struct worker *w, int fd, const struct door *door, const char *unix_path)
 {
-	struct entrance *in = &w->entrance[w->nentrance++];
+	struct entrance *in = mem_alloc(sizeof(*in));
 
-	assert(w->nentrance <= LISTENERS_MAX);
-	in->w = w;
-	in->fd = fd;
-	in->unix_path = unix_path;
+	*in = (struct entrance){ .w = w, .door = door, .fd = fd, .unix_path = unix_path };
+	list_append(&w->entrances, &in->link);
 	in->listener = listener_new(w->engine.loop, fd, on_accepted, in);
 }
 
@@ -156,12 +154,14 @@ static void
 drain(void *arg)
 {
 	struct worker *w = arg;
+	struct list *at;
 
 	w->engine.is_draining = true;
-	for (size_t i = 0; i < w->nentrance; i++) {
-		listener_pause(w->entrance[i].listener);
-		/* who comes now is told at once */
-		shutdown(w->entrance[i].fd, SHUT_RDWR);
+	list_each(at, &w->entrances)
+	{
+		struct entrance *in = list_entry(at, struct entrance, link);
+		listener_pause(in->listener);
+		shutdown(in->fd, SHUT_RDWR); /* who comes now is told at once */
 	}
 	conns_drain(&w->engine);
 }
@@ -187,6 +187,19 @@ worker_stop(struct worker *w)
 	loop_post(w->engine.loop, stop, w);
 }
 
+static void
+close_entrances(struct worker *w)
+{
+	struct list *at, *next;
+
+	list_each_safe(at, next, &w->entrances)
+	{
+		struct entrance *in = list_entry(at, struct entrance, link);
+		listener_free(in->listener);
+		free(in);
+	}
+}
+
 void
 worker_free(struct worker *w)
 {
@@ -196,8 +209,7 @@ worker_free(struct worker *w)
 		loop_stop(e->loop);
 		pthread_join(w->thread, NULL);
 	}
-	for (size_t i = 0; i < w->nentrance; i++)
-		listener_free(w->entrance[i].listener);
+	close_entrances(w);
 	origins_fini(&e->origins);
 	resolver_free(e->resolver);
 	loop_free(e->loop);

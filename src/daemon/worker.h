@@ -6,7 +6,7 @@
 #ifndef WEIR_DAEMON_WORKER_H
 #define WEIR_DAEMON_WORKER_H
 
-#include "proxy/engine.h"
+#include "proxy/door.h"
 
 struct worker;
 
@@ -23,7 +23,8 @@ struct worker_options {
 
 struct worker *worker_new(const struct worker_options *o, const char **why) MUST_CHECK;
 /* Before start.  The fd is borrowed; unix_path (lives on) when it is a Unix socket. */
-void worker_listen(struct worker *w, int fd, const char *unix_path);
+void worker_listen(
+    struct worker *w, int fd, const struct door *door, const char *unix_path);
 int worker_start(struct worker *w) MUST_CHECK;
 /* Any thread, after start: */
 void worker_reload(struct worker *w, struct snapshot *s); /* takes its own reference */

@@ -80,12 +80,9 @@ static const struct {
 };
 
 static void
-explain(struct buf *why, const struct listen_at *at, int number)
+explain(struct buf *why, int number)
 {
-	char text[128];
-
-	buf_fmt(
-	    why, "cannot listen on %s: %s", listen_at_text(text, at), strerror(number));
+	buf_text(why, strerror(number));
 	for (size_t i = 0; i < sizeof(remedies) / sizeof(remedies[0]); i++)
 		if (remedies[i].number == number)
 			buf_fmt(why, "; %s", remedies[i].remedy);
@@ -209,7 +206,7 @@ listener_bind(int *fd, const struct listen_at *at, bool shares_port, struct buf 
 
 	if (number == 0)
 		return 0;
-	explain(why, at, number);
+	explain(why, number);
 	return ERR_IO;
 }
 
@@ -222,7 +219,7 @@ listener_probe(const struct listen_at *at, struct buf *why)
 		close(fd);
 		return 0;
 	}
-	explain(why, at, number);
+	explain(why, number);
 	return ERR_IO;
 }
 

@@ -23,8 +23,7 @@ struct listen_at {
 bool listen_at_parse(struct listen_at *out, struct str text); /* false: neither form */
 char *listen_at_text(char out[static 128], const struct listen_at *at);
 
-/* 0 and *fd; or ERR_IO and `why` holds a sentence with the address, errno's text and the
- * remedy. */
+/* 0 and *fd; or ERR_IO and `why` holds errno's text and the remedy. */
 int listener_bind(
     int *fd, const struct listen_at *at, bool shares_port, struct buf *why) MUST_CHECK;
 

@@ -24,8 +24,6 @@
 #define IDLE_PIPES 8                /* kept for the next who needs one */
 #define SETTLE_MS 2000
 
-enum { WAY_OPEN, WAY_ENDED, WAY_OVER };
-
 struct pipe {
 	struct list link;
 	int in, out;
@@ -559,8 +557,8 @@ relay_start(struct relay *r, struct loop *l, struct pipes *p, struct stream *cli
 		.origin = origin,
 		.loop = l,
 		.pipes = p,
-		.idle_ms = idle_ms,
-		.stall_ms = stall_ms,
+		.idle_ms = (uint32_t)idle_ms, /* settings stay below a month */
+		.stall_ms = (uint32_t)stall_ms,
 		.last = loop_now(l),
 		.done = done,
 		.arg = arg };

@@ -27,18 +27,24 @@ enum relay_end {
 
 enum { RELAY_UP, RELAY_DOWN }; /* client to origin, origin to client */
 
+enum way_state {
+	WAY_OPEN,
+	WAY_ENDED, /* its end was seen; what is held is still to be handed on */
+	WAY_OVER,
+};
+
 struct relay {
 	struct stream *client, *origin;
 	struct loop *loop;
 	struct pipes *pipes;
-	uint64_t up, down;      /* bytes handed on */
-	msec idle_ms, stall_ms; /* 0: no limit */
-	msec last;              /* when something moved */
+	uint64_t up, down;          /* bytes handed on */
+	uint32_t idle_ms, stall_ms; /* 0: no limit */
+	msec last;                  /* when something moved */
 	struct timer timer;
 	struct relay_way {
 		void *held; /* pipe or block with bytes not yet taken; NULL when none */
 		uint32_t pending; /* bytes in it */
-		uint8_t state;    /* open, end seen, over */
+		uint8_t state;    /* enum way_state */
 		uint8_t bulk; /* > 0: reads come large: splice; a small one takes 1 off */
 		bool is_block; /* what `held` is */
 		msec since;    /* when the taker last took something, while bytes wait */

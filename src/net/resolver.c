@@ -19,7 +19,8 @@
 #include "net/channel.h"
 
 #define CACHE_MAX 4096
-#define QUERIES_MAX 1024 /* under way; beyond it ERR_FULL */
+#define QUERIES_MAX 4096 /* under way; beyond it ERR_FULL */
+#define QUERIES_EACH 256 /* of one asker: else one with a silent server stops all */
 #define GRACE_V6_MS 50   /* RFC 8305 3: what IPv6 may still take once IPv4 is there */
 #define GRACE_MS 250
 #define DNS_PORT 53
@@ -41,9 +42,17 @@ struct half {
 	struct family family;
 };
 
+/* Who has questions under way, though it may have gone since. */
+struct asker {
+	size_t n;
+	size_t key_len;
+	char key[];
+};
+
 struct query {
 	struct list link; /* resolver's */
 	struct resolver *resolver;
+	struct asker *asker; /* of what c-ares holds */
 	struct host name;
 	struct list lookups;
 	struct timer patience;
@@ -68,10 +77,43 @@ struct resolver {
 	struct map hosts; /* name -> struct fixed */
 	struct cache cache;
 	struct map asking; /* name -> struct query others may join */
+	struct map askers; /* key -> struct asker, while it has any */
 	struct list queries;
 	size_t nasked; /* queries c-ares still holds */
 	bool is_dying;
 };
+
+/* ---- askers */
+
+static size_t
+asker_count(const struct resolver *r, struct str key)
+{
+	const struct asker *a = map_get(&r->askers, key);
+
+	return a == NULL ? 0 : a->n;
+}
+
+static struct asker *
+asker_take(struct resolver *r, struct str key)
+{
+	struct asker *a = map_get(&r->askers, key);
+
+	if (a == NULL) {
+		a = mem_zalloc(sizeof(*a) + key.n);
+		a->key_len = key.n;
+		memcpy(a->key, key.p, key.n);
+		map_put(&r->askers, key, a);
+	}
+	a->n++;
+	return a;
+}
+
+static void
+asker_give(struct resolver *r, struct asker *a)
+{
+	if (--a->n == 0)
+		free(map_del(&r->askers, (struct str){ a->key, a->key_len }));
+}
 
 /* ---- queries */
 
@@ -198,8 +240,10 @@ on_answered(void *arg, int err, struct str message)
 	struct query *q = h->query;
 
 	h->is_asked = false;
-	if (!q->half[V6].is_asked && !q->half[V4].is_asked)
+	if (!q->half[V6].is_asked && !q->half[V4].is_asked) {
 		q->resolver->nasked--;
+		asker_give(q->resolver, q->asker);
+	}
 	if (q->is_concluded) { /* too late */
 		query_release(q);
 		return;
@@ -236,7 +280,7 @@ query_answered(struct resolver *r, const struct host *name, const struct found *
 }
 
 static struct query *
-query_ask(struct resolver *r, const struct host *name)
+query_ask(struct resolver *r, struct str asker, const struct host *name)
 {
 	struct query *q = query_new(r, name);
 
@@ -246,6 +290,7 @@ query_ask(struct resolver *r, const struct host *name)
 	timer_set(r->loop, &q->patience, r->timeout_ms);
 	count_add(COUNT_DNS_QUERIES, 1);
 	r->nasked++;
+	q->asker = asker_take(r, asker);
 	for (int i = 0; i < FAMILIES; i++) {
 		q->half[i].query = q;
 		q->half[i].is_asked = true;
@@ -292,7 +337,7 @@ resolver_cached(struct resolver *r, const struct host *name, struct found *out)
 /* ---- lookups */
 
 static struct query *
-query_for(struct resolver *r, const struct host *name)
+query_for(struct resolver *r, struct str asker, const struct host *name)
 {
 	struct found found;
 	struct query *q;
@@ -303,19 +348,19 @@ query_for(struct resolver *r, const struct host *name)
 		count_add(COUNT_DNS_JOINED, 1);
 		return q;
 	}
-	if (r->nasked < QUERIES_MAX)
-		return query_ask(r, name);
+	if (r->nasked < QUERIES_MAX && asker_count(r, asker) < QUERIES_EACH)
+		return query_ask(r, asker, name);
 	count_add(COUNT_DNS_FAILURES, 1);
 	found = (struct found){ .err = ERR_FULL, .canonical = *name };
 	return query_answered(r, name, &found);
 }
 
 struct lookup *
-resolver_start(
-    struct resolver *r, const struct host *name, resolver_done *done, void *arg)
+resolver_start(struct resolver *r, struct str asker, const struct host *name,
+    resolver_done *done, void *arg)
 {
 	struct lookup *lookup = mem_alloc(sizeof(*lookup));
-	struct query *q = query_for(r, name);
+	struct query *q = query_for(r, asker, name);
 
 	*lookup = (struct lookup){ .done = done, .arg = arg };
 	list_append(&q->lookups, &lookup->link);
@@ -391,6 +436,7 @@ resolver_new(struct loop *l, const struct resolver_options *o, const char **why)
 	map_init(&r->hosts);
 	cache_init(&r->cache, l, CACHE_MAX);
 	map_init(&r->asking);
+	map_init(&r->askers);
 	list_init(&r->retired);
 	list_init(&r->queries);
 	set_hosts(r, o);
@@ -446,6 +492,7 @@ resolver_free(struct resolver *r)
 		query_abandon(list_entry(r->queries.next, struct query, link));
 	cache_clear(&r->cache);
 	map_fini(&r->asking, NULL);
+	map_fini(&r->askers, free);
 	map_fini(&r->hosts, free);
 	loop_free_later(r->loop, free, r);
 }

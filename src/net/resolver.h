@@ -32,9 +32,13 @@ typedef void resolver_done(
 struct resolver *resolver_new(
     struct loop *l, const struct resolver_options *o, const char **why) MUST_CHECK;
 void resolver_free(struct resolver *r); /* cancels everything */
-/* Never NULL: a cache hit is delivered from the loop too. */
-struct lookup *resolver_start(
-    struct resolver *r, const struct host *name, resolver_done *done, void *arg);
+/*
+ * Never NULL: a cache hit is delivered from the loop too.  `asker` answers for the
+ * question until the server has, even if nobody waits for it any more: with too
+ * many under way, of this asker or of all, the word is ERR_FULL.
+ */
+struct lookup *resolver_start(struct resolver *r, struct str asker,
+    const struct host *name, resolver_done *done, void *arg);
 void lookup_cancel(struct lookup *l);
 /* The same answer at once when it is cached (or dns.hosts); saves a turn on the hot path.
  */

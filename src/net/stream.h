@@ -35,8 +35,8 @@ struct stream {
 	int fd;              /* -1: closed */
 	uint8_t ready;       /* STREAM_* seen and not used up */
 	bool is_kicked;      /* the last notify() came of a kick */
-	struct event *later; /* a kick for the next turn; NULL when there is none */
 	bool is_short;       /* the last read got less than it asked for */
+	struct event *later; /* a kick for the next turn; NULL when there is none */
 	const struct stream_ops *ops;
 	void (*notify)(void *arg, unsigned what); /* what became ready */
 	void *arg;

@@ -122,6 +122,9 @@ ask_proxy(struct ask *out, const struct http_head *head, const char **why)
 				 : ask_absolute(out, head->method, head->target, why);
 	enum said said;
 
+	if (!is_connect && str_starts(head->target, STR("/")))
+		*why = "this is a proxy: ask it for http://host/path, or, for https, "
+		       "CONNECT host:port";
 	if (reason != REASON_NONE)
 		return reason;
 	said = host_field_says(out, head->host, why);

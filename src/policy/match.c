@@ -125,6 +125,11 @@ narrow_opening(struct arena *a, struct opening *sum, const struct answer *layer)
 
 /* ---- deny rules */
 
+/* Told to the client, too. */
+static const char path_not_plain[] =
+    "the path is not in its plain form, which begins with '/' and has no dot segment, "
+    "'//', ';' or '\\', and no encoding of what needs none or of '/', '\\' and '%'";
+
 /*
  * A deny rule with methods or paths wants to see the request.  Where nobody can
  * (`*opaque`), it denies the whole host; so it does when what it sees may be
@@ -138,7 +143,7 @@ denial(const struct asking *q, const struct rule *r, unsigned *opaque)
 	if (rule_protocols_at(r, f->port) == 0)
 		return NULL;
 	if (!rule_sees_requests(r))
-		return r->why != NULL ? r->why : "a deny rule";
+		return r->why != NULL ? r->why : "a deny rule names it";
 	if (!f->has_request) {
 		*opaque = f->protocols & ~(unsigned)PROTOCOL_HTTP;
 		return *opaque == f->protocols
@@ -151,22 +156,25 @@ denial(const struct asking *q, const struct rule *r, unsigned *opaque)
 	if (!rule_has_method(r, f->method))
 		return NULL;
 	if (r->has_paths && !path_is_canonical(f->path))
-		return "the path is not canonical, where a deny rule looks at paths";
-	return rule_has_path(r, f->path) ? (r->why != NULL ? r->why : "a deny rule")
-					 : NULL;
+		return path_not_plain;
+	return rule_has_path(r, f->path)
+		   ? (r->why != NULL ? r->why : "a deny rule names it")
+		   : NULL;
 }
 
-/* True: refused.  Else *opaque is what no deny rule could look into, and *by the first
- * such rule. */
+/* What no deny rule of a layer could look into. */
+struct unseen {
+	unsigned protocols;
+	const struct rule *by; /* the first such rule */
+};
+
 static bool
 is_denied(const struct asking *q, const struct layer *l, struct answer *out,
-    unsigned *opaque, const struct rule **by)
+    struct unseen *opaque)
 {
 	const struct entry *e;
 	struct walk w;
 
-	*opaque = 0;
-	*by = NULL;
 	if (l->model->ndeny == 0)
 		return false;
 	walk_host(&w, &l->deny, q->f->host);
@@ -181,11 +189,24 @@ is_denied(const struct asking *q, const struct layer *l, struct answer *out,
 			note(q, l, "deny", e->rule, "deny", why);
 			return true;
 		}
-		if (unseen != 0 && *by == NULL)
-			*by = e->rule;
-		*opaque |= unseen;
+		if (unseen != 0 && opaque->by == NULL)
+			opaque->by = e->rule;
+		opaque->protocols |= unseen;
 	}
 	return false;
+}
+
+/* False: its deny rules refuse.  Else the walk stands before its allow rules. */
+static bool
+enter_layer(const struct asking *q, const struct layer *l, struct answer *out,
+    struct unseen *opaque, struct walk *w)
+{
+	*out = (struct answer){ .reason = REASON_NONE };
+	*opaque = (struct unseen){ 0 };
+	if (is_denied(q, l, out, opaque))
+		return false;
+	walk_host(w, &l->allow, q->f->host);
+	return true;
 }
 
 /* ---- allow rules */
@@ -212,7 +233,7 @@ static const char *const step_names[] = { "host", "port", "protocol", "method", 
 	"allow" };
 
 static const char *
-step_why(enum step step)
+step_why(enum step step, const struct facts *f)
 {
 	switch (step) {
 	case STEP_HOST:
@@ -224,7 +245,7 @@ step_why(enum step step)
 	case STEP_METHOD:
 		return "not this method";
 	case STEP_PATH:
-		return "not this path";
+		return path_is_canonical(f->path) ? "not this path" : path_not_plain;
 	case STEP_ALL:
 		return "fits";
 	}
@@ -291,7 +312,7 @@ refuse_unfit(
 {
 	out->reason = step_reason(furthest, q->f);
 	out->rule = NULL;
-	out->why = step_why(furthest);
+	out->why = step_why(furthest, q->f);
 	if (furthest == STEP_METHOD)
 		out->methods = allowed_methods(q, l);
 	note(q, l, step_names[furthest], NULL, "deny", out->why);
@@ -302,27 +323,25 @@ static void
 admit_layer(const struct asking *q, const struct layer *l, struct answer *out)
 {
 	enum step furthest = STEP_HOST;
-	const struct rule *denier;
-	unsigned opaque, protocols;
+	struct unseen opaque;
+	unsigned protocols;
 	const struct entry *e;
 	struct walk w;
 
-	*out = (struct answer){ .reason = REASON_NONE };
-	if (is_denied(q, l, out, &opaque, &denier))
+	if (!enter_layer(q, l, out, &opaque, &w))
 		return;
-	walk_host(&w, &l->allow, q->f->host);
 	while ((e = walk_next(&w)) != NULL) {
 		struct opened opened = opened_by(e);
 		enum step step = step_of(q, e->rule, &protocols);
 
 		furthest = step > furthest ? step : furthest;
 		note(q, l, step_names[step], e->rule, step == STEP_ALL ? "pass" : "skip",
-		    step_why(step));
-		if (step != STEP_ALL || (protocols & ~opaque) == 0)
+		    step_why(step, q->f));
+		if (step != STEP_ALL || (protocols & ~opaque.protocols) == 0)
 			continue;
 		if (out->protocols == 0)
 			out->rule = e->rule;
-		out->protocols |= protocols & ~opaque;
+		out->protocols |= protocols & ~opaque.protocols;
 		if (e->rule->is_short)
 			continue;
 		out->has_opened = true;
@@ -332,9 +351,9 @@ admit_layer(const struct asking *q, const struct layer *l, struct answer *out)
 		return;
 	if (furthest == STEP_ALL) {
 		out->reason = REASON_HOST_DENIED;
-		out->rule = denier;
+		out->rule = opaque.by;
 		out->why = "a deny rule, and the request is not in sight";
-		note(q, l, "deny", denier, "deny", out->why);
+		note(q, l, "deny", opaque.by, "deny", out->why);
 		return;
 	}
 	refuse_unfit(q, l, furthest, out);
@@ -456,15 +475,13 @@ static void
 judge_layer(const struct asking *q, const struct layer *l, struct answer *out)
 {
 	enum step step, furthest = STEP_HOST;
-	const struct rule *denier;
-	unsigned opaque, protocols;
+	struct unseen opaque;
+	unsigned protocols;
 	const struct entry *e;
 	struct walk w;
 
-	*out = (struct answer){ .reason = REASON_NONE };
-	if (is_denied(q, l, out, &opaque, &denier))
+	if (!enter_layer(q, l, out, &opaque, &w))
 		return;
-	walk_host(&w, &l->allow, q->f->host);
 	while ((e = walk_next(&w)) != NULL &&
 	       (step = step_of(q, e->rule, &protocols)) != STEP_ALL)
 		furthest = step > furthest ? step : furthest;

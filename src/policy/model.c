@@ -206,6 +206,12 @@ add_allow_rules(struct building *b, const struct node *n)
 			rule_read(&b->m->allow[b->m->nallow++], &b->in, at, false, i++);
 }
 
+static bool
+is_behind(const struct mark *a, const struct mark *b)
+{
+	return a->line > b->line || (a->line == b->line && a->column > b->column);
+}
+
 static void
 read_allow(struct building *b, const struct node *root)
 {
@@ -216,7 +222,7 @@ read_allow(struct building *b, const struct node *root)
 	read_short_form(b, root, &f);
 	b->m->allow = room(b, PROTOCOLS + (n == NULL ? 0 : n->n), sizeof(*b->m->allow));
 	is_short_last =
-	    n != NULL && f.node != NULL && f.node->key_mark.line > n->key_mark.line;
+	    n != NULL && f.node != NULL && is_behind(&f.node->key_mark, &n->key_mark);
 	if (!is_short_last) /* the order in the file is the order of decision */
 		add_short_rules(b, &f);
 	if (n != NULL)
@@ -403,13 +409,15 @@ model_build(const struct tree *t, const char *name, bool is_inline,
 	struct map seen;
 
 	arena_init(&m->arena, ARENA_MAX);
-	if (node_get(t->root, "policies") != NULL || node_get(t->root, "listen") != NULL)
+	read_policy_name(&b, t->root, name);
+	if (node_get(t->root, "policies") != NULL ||
+	    node_get(t->root, "listen") != NULL) {
 		node_error(t, t->root, rep, "not_a_policy",
 		    "a configuration is named with -c: weir check -c FILE",
 		    "this is a configuration, not a policy");
-	else
-		node_check_keys(t, t->root, rep, known, sizeof(known) / sizeof(known[0]));
-	read_policy_name(&b, t->root, name);
+		return m;
+	}
+	node_check_keys(t, t->root, rep, known, sizeof(known) / sizeof(known[0]));
 	read_mode(&b, t->root);
 	read_allow(&b, t->root);
 	read_deny(&b, t->root);

@@ -20,10 +20,11 @@ static const struct {
 #undef QUERY
 };
 
+/* A field becomes HTTP_X_Y in CGI, and whatever is neither letter nor digit its '_'. */
 static char
 fold(char c)
 {
-	return c == '_' ? '-' : ascii_lower(c);
+	return ascii_is_alnum(c) ? ascii_lower(c) : '-';
 }
 
 static bool
@@ -48,27 +49,47 @@ rewrite_field(struct str name)
 
 #define KEY_MAX 64 /* decoded; no key of the table is near it */
 
-/* What an origin makes of a key; false when it is longer than any we look for. */
+/* Takes the next byte of a key, percent- and form-decoded. */
+static char
+take_byte(struct str *key)
+{
+	char c = key->p[0];
+	size_t used = 1;
+
+	if (c == '%' && key->n > 2 && ascii_is_hex(key->p[1]) &&
+	    ascii_is_hex(key->p[2])) {
+		c = (char)(ascii_hex_value(key->p[1]) << 4 | ascii_hex_value(key->p[2]));
+		used = 3;
+	} else if (c == '+') {
+		c = ' ';
+	}
+	*key = str_sub(*key, used, key->n);
+	return c;
+}
+
+/*
+ * What an origin makes of a key; false when it is longer than any we look for.
+ * PHP skips spaces before it, ends it at a NUL, and reads ' ', '.' and '[' as '_'.
+ */
 static bool
 decode(struct str key, char out[KEY_MAX], size_t *n)
 {
 	*n = 0;
-	for (size_t i = 0; i < key.n; i++) {
-		char c = key.p[i];
-		if (c == '%' && i + 2 < key.n && ascii_is_hex(key.p[i + 1]) &&
-		    ascii_is_hex(key.p[i + 2])) {
-			c = (char)(ascii_hex_value(key.p[i + 1]) << 4 |
-				   ascii_hex_value(key.p[i + 2]));
-			i += 2;
-		}
+	while (key.n > 0) {
+		char c = take_byte(&key);
+		if (c == '\0')
+			break;
+		if (c == ' ' && *n == 0)
+			continue;
 		if (*n == KEY_MAX)
 			return false;
-		out[(*n)++] = c;
+		out[(*n)++] = c == ' ' || c == '.' || c == '[' ? '_' : c;
 	}
 	return true;
 }
 
-enum rewrite
+/* Of a query, as it stands on the wire. */
+static enum rewrite
 rewrite_key(struct str key)
 {
 	char text[KEY_MAX];

@@ -11,7 +11,6 @@
 enum rewrite { REWRITES_NOTHING, REWRITES_METHOD, REWRITES_PATH };
 
 enum rewrite rewrite_field(struct str name);
-enum rewrite rewrite_key(struct str key); /* of a query, as it stands on the wire */
 
 /* The first thing in a request that rewrites it; head and query.p may be NULL. */
 enum rewrite rewrite_find(const struct http_head *head, struct str query);

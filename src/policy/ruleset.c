@@ -105,15 +105,6 @@ ruleset_layer_name(const struct ruleset *rs, size_t layer)
 	return rs->layer[layer]->model->name;
 }
 
-bool
-ruleset_is_report(const struct ruleset *rs)
-{
-	for (size_t i = 0; i < rs->nlayer; i++)
-		if (rs->layer[i]->model->is_report)
-			return true;
-	return false;
-}
-
 const char *
 rule_name(const struct rule *r)
 {

@@ -45,7 +45,6 @@ size_t ruleset_layers(const struct ruleset *rs);
 size_t ruleset_rules(const struct ruleset *rs);
 size_t ruleset_expectations(const struct ruleset *rs);
 const char *ruleset_layer_name(const struct ruleset *rs, size_t layer);
-bool ruleset_is_report(const struct ruleset *rs); /* some layer reports only */
 
 const char *rule_name(const struct rule *r);  /* its name, or "allow[3]" */
 const char *rule_place(const struct rule *r); /* "FILE:LINE name" */

@@ -60,6 +60,8 @@ struct would {
 
 struct verdict {
 	bool allow;
+	/* remove the fields of fields.def (else they were refused or there were none) */
+	bool strip_rewriters;
 	enum reason reason; /* REASON_NONE when allowed */
 	/* the deciding rule: of the outermost refusing layer, or of the innermost when
 	 * allowed; may be NULL */
@@ -74,8 +76,6 @@ struct verdict {
 	enum assurance assurance; /* how this exchange is bound, once judged */
 	enum protocol protocol;   /* once judged */
 	int64_t max_body;         /* -1: no limit by rule */
-	/* remove the fields of fields.def (else they were refused or there were none) */
-	bool strip_rewriters;
 };
 
 /* What the first step let in: may be looked up and dialled. */

@@ -1,27 +1,117 @@
 /*
- * conn.h - one client connection: the stages an exchange goes through
+ * conn.h - one client connection: what it holds, and how it goes on
  *
  * GREET -> DECIDE -> RESOLVE -> DIAL -> JUDGE -> CARRY -> RECORD, and then GREET
  * again on a kept connection or inside a tunnel that carries plain HTTP.  Every
- * way out leads through RECORD.  Belongs to one worker.
+ * way out leads through RECORD.  What a stage does is in stages.c; here is the
+ * one thing all of them work on.  Belongs to one worker.
  */
 #ifndef WEIR_PROXY_CONN_H
 #define WEIR_PROXY_CONN_H
 
-#include "net/listener.h"
-#include "proxy/engine.h"
+#include "proxy/door.h"
+
+enum stage {
+	STAGE_GREET,   /* bytes -> ask */
+	STAGE_DECIDE,  /* may it be looked up and dialled? */
+	STAGE_RESOLVE, /* name -> vetted addresses */
+	STAGE_DIAL,    /* vetted -> origin */
+	STAGE_JUDGE,   /* all that is known -> allow */
+	STAGE_CARRY,   /* tunnel | forward */
+	STAGE_ANSWER,  /* weir's own answer is on its way */
+	STAGE_RECORD,  /* the exchange ends */
+	STAGE_LINGER,  /* nothing is read any more, but the client may still be reading */
+};
+
+enum next {
+	NEXT, /* to the stage the table names */
+	JUMP, /* to the stage already set */
+	WAIT, /* a callback goes on */
+	END,  /* the connection is closed */
+};
 
 struct conn;
 
-/* Takes the fd.  `unix_path` is the socket it came through, or NULL. */
-void conn_accept(
-    struct engine *e, int fd, const struct peer *peer, const char *unix_path);
+struct stage_row {
+	const char *name;
+	enum next (*run)(struct conn *c);
+	enum stage then;
+	/* While it waits: the client's socket has something to tell; NULL: not now. */
+	enum next (*told)(struct conn *c, unsigned what);
+	/* The same for the connection's timer; NULL: the wait's deadline is elsewhere. */
+	enum next (*late)(struct conn *c);
+};
 
-/* A drain began: idle connections close, others when their exchange is over. */
-void conns_drain(struct engine *e);
-/* A second stop: everything closes now; records are written. */
-void conns_stop(struct engine *e);
-/* Open tunnels are judged again under e->snapshot, a slice each loop turn. */
-void conns_rejudge(struct engine *e);
+/* What becomes of the connection after the record. */
+enum after { AFTER_NEXT, AFTER_LINGER, AFTER_CLOSE, AFTER_RESET };
+
+/* Bytes of the client's that are not a body on its way. */
+struct request {
+	struct buf in;        /* the head, and what came behind it */
+	struct buf more;      /* what came behind the body */
+	struct hearing heard; /* of `in` */
+};
+
+struct conn {
+	struct list link;
+	struct engine *e;
+	const struct door *door; /* it came through */
+	struct stream client;
+	struct client *share; /* of this client's limits */
+	struct endpoint peer;
+	const char *unix_path; /* the listener's */
+	struct timer timer;
+	const struct stage_row *way; /* by enum stage */
+	uint8_t stage;
+	uint8_t after;
+	bool is_running, is_closed;
+	bool is_surplus; /* over limits.client_connections: only told so */
+	bool has_connecting, has_tunnel_place;
+	bool is_waiting;      /* the first byte of a request */
+	bool needs_judging;   /* a reload's slices have not come to it yet */
+	bool is_dialled_anew; /* a kept connection was dead: not another one */
+	uint32_t lingered;
+	struct request *rq; /* NULL while idle or tunnelling */
+	struct exchange *x;
+	struct exchange *outer; /* the CONNECT whose tunnel carries plain HTTP */
+	struct lookup *lookup;
+	struct dial *dial;
+	struct origin *dialled; /* what the dial goes into */
+	struct origin *origin;
+	struct tunnel *tunnel;
+	struct forward *forward;
+	struct buf out; /* an answer not wholly taken yet */
+};
+
+/* Begins the way; who it is and its places are known.  Takes the fd. */
+void conn_open(struct conn *c, int fd);
+/* Writes the records, gives everything back.  END; again is fine. */
+enum next conn_close(struct conn *c);
+
+enum next conn_jump(struct conn *c, enum stage to);
+/* From what a callback decided, until something must be waited for. */
+void conn_go_on(struct conn *c, enum next n);
+
+/* Who hears and answers the client now: inside a tunnel it is not the entrance. */
+const struct door *conn_door(const struct conn *c);
+
+/* Who shares limits and kept connections: all of loopback is one client. */
+const char *conn_share(const struct conn *c, char out[static ADDR_TEXT]);
+
+void conn_need_request(struct conn *c);
+void conn_drop_request(struct conn *c);
+/* Its place among those that look up and dial, when it has one. */
+void conn_end_connecting(struct conn *c);
+/* After done(): what carried is freed at the end of the turn. */
+void conn_drop_carrier(struct conn *c);
+/* What has been asked for and has not come. */
+void conn_cancel(struct conn *c);
+/* One of c's own two, or NULL; with its record. */
+void conn_end_exchange(struct conn *c, struct exchange **x);
+
+/* A carrier is done: what the streams tell is the connection's again. */
+void conn_take_back(struct conn *c);
+/* An origin's events while nothing carries. */
+void conn_on_origin(void *c, unsigned what);
 
 #endif

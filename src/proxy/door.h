@@ -1,17 +1,47 @@
 /*
- * door.h - what an entrance can do: bytes -> ask, and a reason -> bytes
+ * door.h - what an entrance can do: bytes -> ask, and an answer -> bytes
+ *
+ * A connection came through one door and reaches it by these ops alone.  A new
+ * door is a `const struct door` and a row in daemon/sockets.c that says which
+ * listeners lead to it.
  */
 #ifndef WEIR_PROXY_DOOR_H
 #define WEIR_PROXY_DOOR_H
 
 #include "proxy/exchange.h"
 
-/* The outer exchange when the bytes come out of a tunnel, else NULL. */
+/* What a door has made of a client's bytes so far. */
+struct hearing {
+	struct http_reader reader;
+	struct http_head head; /* slices of the bytes */
+	size_t used;           /* of the bytes: the ask's; 0: not all of it is there */
+	int64_t at;            /* offset of the byte that was refused, or -1 */
+};
+
+enum heard {
+	HEARD_MORE,    /* what there is so far is no whole ask */
+	HEARD_ASK,     /* x->ask, x->kind, x->head and h->used are filled */
+	HEARD_NOTHING, /* x->reason and x->error say why, h->at where */
+};
+
 struct door {
-	const char *name; /* in records: "proxy" */
-	/* x->head is read: fills x->ask, or says why it is none. */
-	enum reason (*ask)(
-	    struct exchange *x, const struct exchange *outer, const char **why);
+	const char *name;  /* in records: "proxy" */
+	struct str opened; /* said when a tunnel is open */
+	int opened_status; /* and the status that is, for the record */
+	const struct door
+	    *inside; /* who hears plain HTTP in a tunnel; NULL: no tunnels */
+
+	void (*begin)(struct hearing *h, const struct snapshot *s);
+	/* `in`: all bytes so far; `outer`: whose tunnel they came out of, or NULL. */
+	enum heard (*hear)(struct hearing *h, struct exchange *x,
+	    const struct exchange *outer, struct str in);
+	/*
+	 * What policy admits and the door answers by itself: the status, the whole
+	 * answer in `out`; or 0, for it is the origin's to answer.
+	 */
+	int (*answer)(struct buf *out, const struct exchange *x);
+	/* After a refusal: is it certain where another ask would begin? */
+	bool (*may_follow)(const struct exchange *x);
 	/*
 	 * The whole answer to a refused exchange, into `out`.  `closes`: nothing
 	 * more will be read.  `at`: offset of the byte that was refused, or -1.
@@ -21,8 +51,5 @@ struct door {
 };
 
 extern const struct door door_http;
-
-/* The reason for a head the codec refused. */
-enum reason door_http_reason(enum http_error e);
 
 #endif

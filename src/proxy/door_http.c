@@ -16,44 +16,132 @@ static const enum reason reasons[HTTP_ERROR_N] = {
 	[HTTP_HEAD_TOO_LARGE] = REASON_HEAD_TOO_LARGE,
 };
 
-enum reason
-door_http_reason(enum http_error e)
+static void
+http_begin(struct hearing *h, const struct snapshot *s)
 {
-	return reasons[e] != REASON_NONE ? reasons[e] : REASON_REQUEST_MALFORMED;
+	http_reader_init(&h->reader, HTTP_REQUEST, &s->request_limit);
+	h->at = -1;
 }
 
-static enum reason
-http_ask(struct exchange *x, const struct exchange *outer, const char **why)
+static enum heard
+bad_head(struct hearing *h, struct exchange *x)
 {
-	if (outer != NULL)
-		return ask_inside(
-		    &x->ask, &outer->ask.host, outer->ask.port, x->head, why);
-	return ask_proxy(&x->ask, x->head, why);
+	enum http_error e = h->reader.error;
+
+	x->reason = reasons[e] != REASON_NONE ? reasons[e] : REASON_REQUEST_MALFORMED;
+	x->error = http_error_text(e);
+	h->at = (int64_t)h->reader.at;
+	return HEARD_NOTHING;
 }
 
-/* The reason's sentence with the destination put in, and what a rule's author says. */
+static enum heard
+whole_head(struct exchange *x, const struct exchange *outer)
+{
+	const char *why = NULL;
+
+	if (str_eq(x->head->method, STR("CONNECT")))
+		x->kind = RECORD_CONNECT;
+	x->reason = outer == NULL ? ask_proxy(&x->ask, x->head, &why)
+				  : ask_inside(&x->ask, &outer->ask.host, outer->ask.port,
+					x->head, &why);
+	if (x->reason == REASON_NONE)
+		return HEARD_ASK;
+	x->error = why;
+	return HEARD_NOTHING;
+}
+
+static enum heard
+http_hear(
+    struct hearing *h, struct exchange *x, const struct exchange *outer, struct str in)
+{
+	size_t used;
+
+	switch (http_read(&h->reader, in, &x->arena, &h->head, &used)) {
+	case HTTP_DONE:
+		x->head = &h->head;
+		h->used = used;
+		return whole_head(x, outer);
+	case HTTP_BAD:
+		return bad_head(h, x);
+	case HTTP_MORE:
+		return HEARD_MORE;
+	}
+	return HEARD_NOTHING;
+}
+
+/* RFC 9110 7.6.2: an OPTIONS that may go no further is answered here. */
+static int
+http_answer(struct buf *out, const struct exchange *x)
+{
+	const struct http_field *f = http_field(x->head, STR("Max-Forwards"));
+
+	if (f == NULL || !str_eq(x->head->method, STR("OPTIONS")) ||
+	    !str_eq(f->value, STR("0")))
+		return 0;
+	buf_fmt(out,
+	    "HTTP/1.1 200 OK\r\nProxy-Status: %s\r\nContent-Length: 0\r\n"
+	    "Connection: close\r\n\r\n",
+	    x->snapshot->settings->name);
+	return 200;
+}
+
+static bool
+http_may_follow(const struct exchange *x)
+{
+	const struct http_head *h = x->head;
+	bool has_body =
+	    h->framing != HTTP_NO_BODY && !(h->framing == HTTP_LENGTH && h->length == 0);
+
+	return reason_row(x->reason)->type != TYPE_MALFORMED &&
+	       x->reason != REASON_HEAD_TOO_LARGE &&
+	       x->reason != REASON_TARGET_TOO_LONG && !has_body && h->is_kept &&
+	       !str_eq(h->method, STR("CONNECT"));
+}
+
+/* Which reasons go on with what is wrong in particular: the rest is in the record. */
+static bool
+is_told(const struct exchange *x)
+{
+	switch ((int)x->reason) {
+	case REASON_REQUEST_MALFORMED:
+	case REASON_HOST_INVALID:
+	case REASON_HOST_DENIED: /* its rule's `why` */
+		return x->error != NULL;
+	case REASON_PATH_NOT_ALLOWED:
+		return x->error != NULL && !path_is_canonical(x->ask.path);
+	}
+	return false;
+}
+
+/* Neither has a full stop at its end then. */
+static struct str
+unstopped(const char *text)
+{
+	struct str s = str_of(text);
+
+	return str_sub(s, 0, s.n - str_ends(s, STR(".")));
+}
+
+/* One sentence: the reason's, with the destination put in, and the particulars. */
 static void
 put_message(struct buf *out, const struct exchange *x, int64_t at)
 {
-	const char *text = reason_row(x->reason)->text;
-	const char *gap = strstr(text, "%s");
+	struct str text = unstopped(reason_row(x->reason)->text);
 	char host[AUTHORITY_TEXT] = "the destination";
+	size_t gap;
 
 	if (x->ask.host.len > 0)
 		authority_text(host, &x->ask.host, x->ask.port, 0);
-	if (gap == NULL) {
-		buf_text(out, text);
-	} else {
-		buf_add(out, text, (size_t)(gap - text));
-		buf_text(out, host);
-		buf_text(out, gap + 2);
+	if (str_find(text, '%', &gap)) {
+		buf_fmt(out, "%.*s%s", (int)gap, text.p, host);
+		text = str_sub(text, gap + 2, text.n);
 	}
-	if (at >= 0)
-		buf_fmt(out, " (byte %lld: %s)", (long long)at, x->error);
-	else if (reason_row(x->reason)->type == TYPE_MALFORMED && x->error != NULL)
-		buf_fmt(out, " (%s)", x->error);
-	else if (x->reason == REASON_HOST_DENIED && x->error != NULL)
-		buf_fmt(out, " The rule says: %s.", x->error);
+	buf_str(out, text);
+	if (is_told(x))
+		buf_fmt(out, ": %.*s", STR_ARG(unstopped(x->error)));
+	if (is_told(x) && at >= 0)
+		buf_fmt(out, " (byte %lld)", (long long)at);
+	buf_char(out, '.');
 }
 
 static void
@@ -128,4 +216,16 @@ http_refuse(struct buf *out, const struct exchange *x, bool closes, int64_t at)
 	buf_fini(&body);
 }
 
-const struct door door_http = { "proxy", http_ask, http_refuse };
+#define OPENED "HTTP/1.1 200 Connection established\r\n\r\n"
+
+const struct door door_http = {
+	.name = "proxy",
+	.opened = { OPENED, sizeof(OPENED) - 1 },
+	.opened_status = 200,
+	.inside = &door_http,
+	.begin = http_begin,
+	.hear = http_hear,
+	.answer = http_answer,
+	.may_follow = http_may_follow,
+	.refuse = http_refuse,
+};

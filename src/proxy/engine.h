@@ -25,6 +25,7 @@ struct engine {
 	struct buf text; /* heads and records are put together here; empty between uses */
 	struct list conns; /* all connections of this worker */
 	size_t nconns;
+	size_t most; /* connections there were since memory was last given back */
 	bool is_draining;
 	bool says_refusals; /* the laptop: a log line with the rule to paste for each */
 	void (*emptied)(void *arg); /* draining and the last connection is gone */

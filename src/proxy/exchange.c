@@ -15,16 +15,17 @@
 #define ARENA_MAX ((size_t)256 * 1024)
 
 static const struct http_head no_head;
-const struct http_head exchange_connect_head = { .method = { "CONNECT", 7 }, .minor = 1 };
+static const struct http_head connect_head = { .method = { "CONNECT", 7 }, .minor = 1 };
 
 struct exchange *
-exchange_begin(struct engine *e, const char *parent)
+exchange_begin(struct engine *e, const char *door, const char *parent)
 {
 	struct exchange *x = mem_zalloc(sizeof(*x));
 
 	x->snapshot = snapshot_ref(e->snapshot);
 	arena_init(&x->arena, ARENA_MAX);
 	exchange_id_make(x->id);
+	x->door = door;
 	x->parent = parent;
 	x->kind = RECORD_HTTP;
 	x->head = &no_head;
@@ -35,6 +36,13 @@ exchange_begin(struct engine *e, const char *parent)
 	count_add(COUNT_EXCHANGES, 1);
 	count_add(COUNT_EXCHANGES_OPEN, 1);
 	return x;
+}
+
+void
+exchange_forget_head(struct exchange *x)
+{
+	x->head = x->kind == RECORD_CONNECT ? &connect_head : &no_head;
+	x->ask.head = NULL;
 }
 
 static bool
@@ -72,6 +80,36 @@ exchange_admit(struct exchange *x)
 	return refused(x);
 }
 
+static const struct {
+	int err;
+	enum reason reason;
+} faults[] = {
+	{ ERR_NXDOMAIN, REASON_DNS_FAILED },
+	{ ERR_NODATA, REASON_DNS_FAILED },
+	{ ERR_SERVFAIL, REASON_DNS_FAILED },
+	{ ERR_DNS_TIMEOUT, REASON_DNS_TIMEOUT },
+	{ ERR_FULL, REASON_OVERLOADED },
+	{ ERR_DESCRIPTORS, REASON_OVERLOADED },
+	{ ERR_REFUSED, REASON_CONNECT_REFUSED },
+	{ ERR_UNROUTABLE, REASON_CONNECT_UNROUTABLE },
+	{ ERR_TIMEOUT, REASON_CONNECT_TIMEOUT },
+};
+
+static enum reason
+reason_of(int err, enum reason other)
+{
+	for (size_t i = 0; i < sizeof(faults) / sizeof(faults[0]); i++)
+		if (faults[i].err == err)
+			return faults[i].reason;
+	return other;
+}
+
+enum reason
+reason_of_dial(int err)
+{
+	return reason_of(err, REASON_CONNECT_FAILED);
+}
+
 static void
 keep_answer(struct exchange *x, const struct found *found)
 {
@@ -91,7 +129,7 @@ exchange_vet(struct exchange *x, const struct found *found)
 	if (x->resolving != 0)
 		x->dns_ms = (clock_mono_us() - x->resolving) / 1000;
 	if (found->err != 0) {
-		x->reason = reason_of_dns(found->err);
+		x->reason = reason_of(found->err, REASON_DNS_FAILED);
 		x->error = err_text(found->err);
 		return false;
 	}
@@ -166,22 +204,26 @@ move_to(struct exchange *x, struct snapshot *s)
 }
 
 bool
-exchange_renew(struct exchange *x, struct snapshot *s)
+exchange_vet_upstream(struct exchange *x)
 {
 	struct facts f = facts_of(x);
 	struct vetted out;
 
+	if (match_address(x->snapshot->rules, &f, &x->admitted, &x->upstream.addr, 1,
+		&x->snapshot->place, &out, &x->verdict, NULL))
+		return true;
+	x->dropped = x->verdict.why;
+	return refused(x);
+}
+
+bool
+exchange_renew(struct exchange *x, struct snapshot *s)
+{
 	if (x->snapshot == s)
 		return true;
 	move_to(x, s); /* before the verdict: its rule must be the snapshot's */
 	x->verdict = (struct verdict){ .max_body = -1 };
-	if (!exchange_admit(x))
-		return false;
-	if (match_address(s->rules, &f, &x->admitted, &x->upstream.addr, 1, &s->place,
-		&out, &x->verdict, NULL))
-		return true;
-	x->dropped = x->verdict.why;
-	return refused(x);
+	return exchange_admit(x) && exchange_vet_upstream(x);
 }
 
 bool
@@ -234,42 +276,6 @@ exchange_dialled(struct exchange *x, const struct endpoint *to, bool is_reused)
 	}
 }
 
-static const struct {
-	int err;
-	enum reason reason;
-} faults[] = {
-	{ ERR_NXDOMAIN, REASON_DNS_FAILED },
-	{ ERR_NODATA, REASON_DNS_FAILED },
-	{ ERR_SERVFAIL, REASON_DNS_FAILED },
-	{ ERR_DNS_TIMEOUT, REASON_DNS_TIMEOUT },
-	{ ERR_FULL, REASON_OVERLOADED },
-	{ ERR_DESCRIPTORS, REASON_OVERLOADED },
-	{ ERR_REFUSED, REASON_CONNECT_REFUSED },
-	{ ERR_UNROUTABLE, REASON_CONNECT_UNROUTABLE },
-	{ ERR_TIMEOUT, REASON_CONNECT_TIMEOUT },
-};
-
-static enum reason
-reason_of(int err, enum reason other)
-{
-	for (size_t i = 0; i < sizeof(faults) / sizeof(faults[0]); i++)
-		if (faults[i].err == err)
-			return faults[i].reason;
-	return other;
-}
-
-enum reason
-reason_of_dns(int err)
-{
-	return reason_of(err, REASON_DNS_FAILED);
-}
-
-enum reason
-reason_of_dial(int err)
-{
-	return reason_of(err, REASON_CONNECT_FAILED);
-}
-
 /* ---- the end ---- */
 
 static const struct {
@@ -300,8 +306,10 @@ fill_target(struct record *r, const struct exchange *x)
 	r->path = x->ask.has_request ? x->ask.path : STR_NONE;
 	r->query = x->ask.query;
 	if (x->ask.host.len == 0) { /* not understood, but a query has its keys alone */
+		bool is_path = str_starts(x->head->target, STR("/")); /* names no host */
+
 		r->query = x->head->target;
-		(void)str_split(&r->query, '?', &r->host_raw);
+		(void)str_split(&r->query, '?', is_path ? &r->path : &r->host_raw);
 	}
 	if (x->verdict.allow)
 		r->protocol = protocol_name(x->verdict.protocol);
@@ -348,7 +356,7 @@ write_record(struct engine *e, const struct exchange *x, const char *client)
 		.ruleset = x->snapshot->rules,
 		.generation = x->snapshot->generation,
 		.client_addr = client,
-		.door = "proxy",
+		.door = x->door,
 		.up = x->up,
 		.down = x->down,
 		.status = x->status,

@@ -28,9 +28,10 @@ struct exchange {
 	struct snapshot *snapshot;
 	struct arena arena; /* dies when the exchange ends; emptied when a tunnel opens */
 	char id[EXCHANGE_ID];
-	const char *parent; /* the outer exchange's id; it outlives this one */
-	bool has_place;     /* in the journal; else it is refused and not recorded */
+	bool has_place; /* in the journal; else it is refused and not recorded */
 	enum record_kind kind;
+	const char *door;   /* its name */
+	const char *parent; /* the outer exchange's id; it outlives this one */
 
 	/* GREET: what is asked.  Slices point into the request's buffer. */
 	struct ask ask;
@@ -60,15 +61,27 @@ struct exchange {
 	msec dns_ms, connect_ms;            /* -1: did not happen */
 };
 
-/* A CONNECT's head when its bytes are gone. */
-extern const struct http_head exchange_connect_head;
+struct exchange *exchange_begin(struct engine *e, const char *door, const char *parent);
 
-struct exchange *exchange_begin(struct engine *e, const char *parent);
+/* Is it bytes that are to be passed on, not a request to be read?  Once it is asked. */
+static inline bool
+exchange_is_tunnel(const struct exchange *x)
+{
+	return !x->ask.has_request;
+}
+
+/* A tunnel's: the bytes of its head go away. */
+void exchange_forget_head(struct exchange *x);
 
 /* DECIDE: may this be looked up and dialled at all?  False: x->reason says why not. */
 bool exchange_admit(struct exchange *x) MUST_CHECK;
 /* RESOLVE: the answers against the guard.  False: x->reason. */
 bool exchange_vet(struct exchange *x, const struct found *found) MUST_CHECK;
+/*
+ * The same for the address in use: a request inside a tunnel, whose rules may be
+ * others than those its tunnel was dialled under.  False: x->reason.
+ */
+bool exchange_vet_upstream(struct exchange *x) MUST_CHECK;
 /* JUDGE: all that is known now; true: x->verdict is an allow. */
 bool exchange_judge(struct exchange *x) MUST_CHECK;
 /*
@@ -97,7 +110,6 @@ void exchange_dialled(struct exchange *x, const struct endpoint *to, bool is_reu
 /* Writes the record, counts, gives everything back.  `client` is the source's text. */
 void exchange_end(struct engine *e, struct exchange *x, const char *client);
 
-enum reason reason_of_dns(int err);
 enum reason reason_of_dial(int err);
 
 #endif

@@ -32,6 +32,13 @@ forward_cancel(struct forward *f)
 }
 
 static void
+tell_owner(struct forward *f)
+{
+	forward_cancel(f);
+	f->done(f->arg, f->how);
+}
+
+static void
 end(struct forward *f, enum forward_end how, enum reason reason, enum close_by by)
 {
 	struct exchange *x = f->x;
@@ -40,8 +47,12 @@ end(struct forward *f, enum forward_end how, enum reason reason, enum close_by b
 		x->reason = reason;
 		x->closed_by = by;
 	}
-	forward_cancel(f);
-	f->done(f->arg, how);
+	f->how = how;
+	f->is_over = true;
+	if (f->is_starting)
+		stream_kick(f->client); /* the owner is told from the loop */
+	else
+		tell_owner(f);
 }
 
 /* Refused while the client can still be told; cut when it has part of an answer. */
@@ -576,6 +587,10 @@ on_client(void *arg, unsigned what)
 {
 	struct forward *f = arg;
 
+	if (f->is_over) {
+		tell_owner(f);
+		return;
+	}
 	if (is_client_lost(f, what)) {
 		client_gone(f);
 		return;
@@ -594,6 +609,10 @@ on_origin(void *arg, unsigned what)
 {
 	struct forward *f = arg;
 
+	if (f->is_over) {
+		tell_owner(f);
+		return;
+	}
 	if ((what & STREAM_WRITE) && f->up.pending.n > 0) {
 		f->moved_up = loop_now(f->e->loop);
 		if (!pump_up(f))
@@ -628,13 +647,49 @@ smaller_limit(int64_t rule, int64_t setting)
 	return rule < 0 || setting < rule ? setting : rule;
 }
 
+/* The request's head, and as much of its body as is there. */
+static void
+send_request(struct forward *f, struct str rest)
+{
+	struct str head = request_text(f);
+
+	if (head.n == 0)
+		fail(f, REASON_OVERLOADED, CLOSE_WEIR, "no room for the request head");
+	else if (feed_up(f, head, rest) && pump_up(f))
+		arm(f);
+}
+
+/* What it says before it is asked would be taken for the answer. */
+static bool
+has_spoken_early(const struct stream *origin)
+{
+	char byte;
+
+	return stream_may_read(origin) &&
+	       recv(origin->fd, &byte, 1, MSG_PEEK | MSG_DONTWAIT) > 0;
+}
+
+static void
+begin(struct forward *f, struct str rest)
+{
+	struct stream *origin = &f->origin->stream;
+
+	if (has_spoken_early(origin)) {
+		fail(f, REASON_UPSTREAM_MALFORMED, CLOSE_WEIR,
+		    "the origin answered before it was asked");
+		return;
+	}
+	if (stream_may_read(origin))
+		stream_kick(origin); /* told before this carrier listened */
+	send_request(f, rest);
+}
+
 void
 forward_start(struct forward *f, struct engine *e, struct exchange *x,
     struct stream *client, struct origin *origin, struct str rest, struct buf *more,
     bool is_pinned, forward_done *done, void *arg)
 {
 	msec now = loop_now(e->loop);
-	struct str head;
 
 	*f = (struct forward){ .e = e,
 		.x = x,
@@ -657,11 +712,7 @@ forward_start(struct forward *f, struct engine *e, struct exchange *x,
 	    smaller_limit(x->verdict.max_body, x->snapshot->settings->limits_body);
 	stream_attach(client, on_client, f);
 	stream_attach(&origin->stream, on_origin, f);
-	if (stream_may_read(&origin->stream))
-		stream_kick(&origin->stream); /* told before this carrier listened */
-	head = request_text(f);
-	if (head.n == 0)
-		fail(f, REASON_OVERLOADED, CLOSE_WEIR, "no room for the request head");
-	else if (feed_up(f, head, rest) && pump_up(f))
-		arm(f);
+	f->is_starting = true;
+	begin(f, rest);
+	f->is_starting = false;
 }

@@ -36,19 +36,22 @@ struct forward {
 	bool has_answered; /* something was sent to the client */
 	bool is_client_kept, is_origin_kept;
 	bool is_websocket, is_spliced;
+	bool is_starting; /* within start, where done() may not run */
+	bool is_over;     /* done() is due, with `how` */
+	enum forward_end how;
 	uint8_t interim;
 	msec begun, moved_up, moved_down; /* last progress of each flow */
 	msec rate_at;                     /* body_rate: when the current minute began */
 	uint64_t rate_bytes;              /* and what came in it */
 	struct relay relay;               /* after 101 */
 	struct timer timer;
-	forward_done *done; /* once; the last thing a call into here does */
+	forward_done *done; /* once, never inside start */
 	void *arg;
 };
 
 /*
  * x is judged, x->head is the request, `rest` what came behind its head; both
- * are borrowed until done.  done() may be called inside start.
+ * are borrowed until done.
  */
 void forward_start(struct forward *f, struct engine *e, struct exchange *x,
     struct stream *client, struct origin *origin, struct str rest, struct buf *more,

@@ -27,11 +27,15 @@ static void
 take_services(struct snapshot *s, const struct snapshot_inputs *in)
 {
 	const struct settings *set = s->settings;
-	size_t max = set->listen_proxy.n + set->listen_health.n + in->nserver + 1;
+	size_t max = in->nserver + 1;
+	const struct texts *list;
+	const char *key;
 
+	for (size_t i = 0; (list = settings_listeners(set, i, &key)) != NULL; i++)
+		max += list->n;
 	s->service = mem_zalloc(max * sizeof(*s->service));
-	s->nservice = add_listeners(s->service, &set->listen_proxy);
-	s->nservice += add_listeners(s->service + s->nservice, &set->listen_health);
+	for (size_t i = 0; (list = settings_listeners(set, i, &key)) != NULL; i++)
+		s->nservice += add_listeners(s->service + s->nservice, list);
 	for (size_t i = 0; i < in->nserver; i++)
 		s->service[s->nservice++] = in->server[i];
 }
@@ -130,10 +134,7 @@ snapshot_new(struct settings *set, const struct snapshot_inputs *in, struct repo
 		report_add(rep, SEVERITY_ERROR, (struct mark){ 0 }, STR_NONE,
 		    "no_interfaces", NULL, "the machine's own addresses cannot be read");
 	if (set->tls_roots != NULL && !roots_are_usable(set->tls_roots))
-		report_add(rep, SEVERITY_ERROR, (struct mark){ 0 }, STR_NONE, "bad_roots",
-		    "name a PEM file with certificates, or write system",
-		    "tls.roots: %s holds no certificate that can be read",
-		    set->tls_roots);
+		settings_refuse_roots(set, rep);
 	take_services(s, in);
 	take_limits(s);
 	s->place = place_of(s);

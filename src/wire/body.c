@@ -242,7 +242,7 @@ body_read(struct body_reader *r, struct str in, size_t *used, struct str *data)
 }
 
 bool
-body_is_done(const struct body_reader *r)
+body_may_end(const struct body_reader *r)
 {
 	switch (r->framing) {
 	case HTTP_NO_BODY:
@@ -252,15 +252,9 @@ body_is_done(const struct body_reader *r)
 	case HTTP_CHUNKED:
 		return r->state == DONE;
 	case HTTP_UNTIL_CLOSE:
-		return false;
+		return true;
 	}
 	return false;
-}
-
-bool
-body_may_end(const struct body_reader *r)
-{
-	return r->framing == HTTP_UNTIL_CLOSE || body_is_done(r);
 }
 
 size_t

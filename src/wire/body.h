@@ -31,13 +31,14 @@ void body_reader_init(struct body_reader *r, const struct http_head *head);
 /*
  * `in` is what came since the last call's *used.  DATA: *data lies inside the
  * used part and is never empty.  After DATA the body may be over without another
- * byte: ask body_is_done(), or call again (an empty `in` is fine).
+ * byte: call again (an empty `in` is fine).
  */
 enum body_result body_read(
     struct body_reader *r, struct str in, size_t *used, struct str *data) MUST_CHECK;
-/* True at once for HTTP_NO_BODY and length 0. */
-bool body_is_done(const struct body_reader *r);
-/* The connection ended: true when that is where the body may end. */
+/*
+ * The connection ended: true when that is where the body may end.  So at once for
+ * HTTP_NO_BODY and length 0.
+ */
 bool body_may_end(const struct body_reader *r);
 
 #define BODY_CHUNK_HEAD 20

@@ -68,12 +68,6 @@ http_is_token(struct str s)
 	return s.n > 0 && chars_span(s.p, s.n, CHAR_TOKEN) == s.n;
 }
 
-bool
-http_is_value(struct str s)
-{
-	return chars_span(s.p, s.n, CHAR_VALUE) == s.n;
-}
-
 const struct http_field *
 http_field(const struct http_head *h, struct str name)
 {
@@ -124,8 +118,9 @@ next_element(struct elements *e, struct str *out)
 	return true;
 }
 
-bool
-http_has_token(const struct http_head *h, struct str name, struct str token)
+/* One of the comma-separated elements of all fields of that name (case-insensitive). */
+static bool
+has_token(const struct http_head *h, struct str name, struct str token)
 {
 	struct elements e = { .head = h, .name = name };
 	struct str element;
@@ -281,11 +276,11 @@ judge_request(struct http_head *h, const struct tally *t)
 static bool
 persists(const struct http_head *h)
 {
-	if (http_has_token(h, STR("connection"), STR("close")))
+	if (has_token(h, STR("connection"), STR("close")))
 		return false;
-	return h->minor > 0 || http_has_token(h, STR("connection"), STR("keep-alive")) ||
+	return h->minor > 0 || has_token(h, STR("connection"), STR("keep-alive")) ||
 	       (h->kind == HTTP_REQUEST &&
-		   http_has_token(h, STR("proxy-connection"), STR("keep-alive")));
+		   has_token(h, STR("proxy-connection"), STR("keep-alive")));
 }
 
 enum http_error
@@ -310,9 +305,8 @@ head_settle(struct http_head *h)
 			return e;
 	}
 	h->is_kept = h->framing != HTTP_UNTIL_CLOSE && persists(h);
-	h->is_upgrade = h->minor > 0 &&
-			http_has_token(h, STR("upgrade"), STR("websocket")) &&
-			http_has_token(h, STR("connection"), STR("upgrade"));
+	h->is_upgrade = h->minor > 0 && has_token(h, STR("upgrade"), STR("websocket")) &&
+			has_token(h, STR("connection"), STR("upgrade"));
 	return HTTP_OK;
 }
 

@@ -80,8 +80,6 @@ void http_response_for(struct http_head *response, struct str request_method);
 /* The first field of that name (case-insensitive) or NULL. */
 const struct http_field *http_field(const struct http_head *h, struct str name);
 size_t http_field_count(const struct http_head *h, struct str name);
-/* One of the comma-separated elements of all fields of that name (case-insensitive). */
-bool http_has_token(const struct http_head *h, struct str name, struct str token);
 
 /*
  * Fields that must not pass: hop-by-hop ones (RFC 9110 7.6.1) and their aliases
@@ -93,6 +91,5 @@ bool http_has_token(const struct http_head *h, struct str name, struct str token
 void http_hop_fields(const struct http_head *h, bool *drop);
 
 bool http_is_token(struct str s); /* RFC 9110 5.6.2 */
-bool http_is_value(struct str s); /* HTAB, SP, VCHAR, obs-text only */
 
 #endif

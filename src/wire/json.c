@@ -56,9 +56,26 @@ put_escaped(struct buf *to, struct str s)
 	return length > 0 ? length : 1;
 }
 
+/* Nothing to escape is the rule; true: it is written. */
+static bool
+put_plain(struct buf *to, struct str s)
+{
+	char *p;
+
+	if (chars_span(s.p, s.n, CHAR_PLAIN) < s.n || (p = buf_room(to, s.n + 2)) == NULL)
+		return false;
+	p[0] = p[s.n + 1] = '"';
+	if (s.n > 0)
+		memcpy(p + 1, s.p, s.n);
+	buf_grew(to, s.n + 2);
+	return true;
+}
+
 static void
 put_string(struct buf *to, struct str s)
 {
+	if (put_plain(to, s))
+		return;
 	buf_char(to, '"');
 	for (size_t i = 0; i < s.n;) {
 		size_t plain = chars_span(s.p + i, s.n - i, CHAR_PLAIN);

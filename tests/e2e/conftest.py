@@ -12,8 +12,6 @@ from rig import dns as rig_dns  # noqa: E402
 from rig import netns, origin as rig_origin, tls  # noqa: E402
 from rig import weir as rig_weir  # noqa: E402
 
-LOOPBACK = ["127.0.0.0/8"]
-
 
 def pytest_configure(config):
     config.addinivalue_line("markers", "soak: minutes or gigabytes; runs only with WEIR_SOAK=1")
@@ -62,6 +60,30 @@ def origin(net):
     yield make
     for one in made:
         one.close()
+
+
+@pytest.fixture
+def upstream(origin):
+    """Answers HTTP on the ordinary port."""
+    one = origin()
+    one.port = one.listen(80)
+    return one
+
+
+@pytest.fixture
+def silent(origin):
+    """Only listens, on a port of its own."""
+    one = origin(serve=rig_origin.silent_serve)
+    one.port = one.listen()
+    return one
+
+
+@pytest.fixture
+def echo(origin):
+    """Says what it hears, on a port of its own."""
+    one = origin(serve=rig_origin.echo_serve)
+    one.port = one.listen()
+    return one
 
 
 @pytest.fixture

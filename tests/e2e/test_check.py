@@ -15,7 +15,8 @@ expect:
   - allow: CONNECT forge.example.com:443
   - deny: CONNECT gist.example.com:443
 """
-GOOD_CONFIG = 'production: false\nlisten: { proxy: ["127.0.0.1:3128"] }\npolicies: [policy.yaml]\n'
+UNRECORDED = 'production: false\nlisten: { proxy: ["127.0.0.1:3128"] }\npolicies: [policy.yaml]\n'
+GOOD_CONFIG = UNRECORDED + 'audit: { path: audit.jsonl }\n'
 
 
 @pytest.fixture
@@ -75,12 +76,43 @@ def test_findings_are_json_when_asked(check):
 
 
 def test_strict_makes_warnings_fail(check):
-    files = {"weir.yaml": "production: false\npolicies: [policy.yaml]\n", "policy.yaml": GOOD_POLICY}
+    files = {"weir.yaml": "production: false\npolicies: [policy.yaml]\naudit: { path: a }\n", "policy.yaml": GOOD_POLICY}
     lax = check("-c", "weir.yaml", files=files)
     strict = check("-c", "weir.yaml", "--strict", files=files)
     assert (lax.returncode, strict.returncode) == (0, 1)
     assert strict.stdout == "failed: 0 errors, 1 warning\n"
     assert "warning: " in lax.stderr and "[no_listener]" in lax.stderr
+
+
+def test_a_weir_that_records_nothing_is_warned_of(check):
+    done = check("-c", "weir.yaml", files={"weir.yaml": UNRECORDED, "policy.yaml": GOOD_POLICY})
+    assert done.returncode == 0 and "warning: " in done.stderr and "[no_audit]" in done.stderr
+
+
+@pytest.mark.parametrize("text", [None, "", "no certificate\n"], ids=["missing", "empty", "nonsense"])
+def test_roots_without_a_certificate_fail_the_check(check, text):
+    files = {"weir.yaml": GOOD_CONFIG + "tls: { roots: ca.pem }\n", "policy.yaml": GOOD_POLICY}
+    done = check("-c", "weir.yaml", files=dict(files, **({} if text is None else {"ca.pem": text})))
+    assert done.returncode == 78
+    assert "weir.yaml:5:15: error: " in done.stderr and "ca.pem holds no certificate" in done.stderr and "[bad_roots]" in done.stderr
+
+
+def test_roots_with_a_certificate_pass_the_check(check, authority):
+    with open(authority.certificate, encoding="ascii") as f:
+        files = {"weir.yaml": GOOD_CONFIG + "tls: { roots: ca.pem }\n", "policy.yaml": GOOD_POLICY, "ca.pem": f.read()}
+    assert check("-c", "weir.yaml", files=files).returncode == 0
+
+
+def test_a_policy_in_the_place_of_a_configuration_is_one_finding(check):
+    done = check("-c", "policy.yaml", "--format", "json", files={"policy.yaml": GOOD_POLICY})
+    assert done.returncode == 78
+    assert [f["code"] for f in json.loads(done.stdout)] == ["not_a_configuration"]
+
+
+def test_a_configuration_in_the_place_of_a_policy_is_one_finding(check):
+    done = check("weir.yaml", "--format", "json", files={"weir.yaml": GOOD_CONFIG})
+    assert done.returncode == 78
+    assert [f["code"] for f in json.loads(done.stdout)] == ["not_a_policy"]
 
 
 @pytest.mark.parametrize("production", ["", "production: true\n"])
@@ -106,7 +138,7 @@ def test_names_of_dns_hosts_are_checked(check):
     done = check("-c", "weir.yaml", files={
         "weir.yaml": GOOD_CONFIG + "dns: { hosts: { \"*.a.test\": [127.0.0.2] } }\n", "policy.yaml": GOOD_POLICY})
     assert done.returncode == 78
-    assert "weir.yaml:4:17: error: " in done.stderr and "[bad_host]" in done.stderr
+    assert "weir.yaml:5:17: error: " in done.stderr and "[bad_host]" in done.stderr
 
 
 def test_no_output_shows_a_secret(check):

@@ -19,13 +19,6 @@ NAME = "origin.test"
 
 
 @pytest.fixture
-def upstream(origin):
-    one = origin()
-    one.listen(80)
-    return one
-
-
-@pytest.fixture
 def secure(origin, authority):
     one = origin(serve=tls.tls_serve(authority.context(NAME), origins.http_serve))
     one.listen(443)

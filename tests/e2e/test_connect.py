@@ -10,14 +10,6 @@ NAME = "allowed.test"
 
 
 @pytest.fixture
-def silent(origin):
-    """An origin that only listens, on a port of its own."""
-    upstream = origin(serve=origins.silent_serve)
-    upstream.port = upstream.listen()
-    return upstream
-
-
-@pytest.fixture
 def patient(origin):
     """One that leaves its end of a connection open until the test closes it."""
     upstream = origin(serve=origins.patient_serve)
@@ -102,11 +94,25 @@ def test_a_refused_connect_says_why_and_closes(weir, dns, connect, target, reaso
     assert not dns.asked(), "a refused name was looked up"
 
 
+def test_a_deny_rule_that_looks_at_requests_denies_the_address_where_it_cannot(weir, upstream, connect):
+    """With an address and a method: a CONNECT shows no method, an absolute-form request does."""
+    proxy = weir({"policy": "test", "allow": [http(NAME)],
+                  "deny": [{"name": "no-deletes-there", "host": "127.0.0.1", "methods": ["DELETE"]}]})
+    answer = is_refusal(connect(proxy).connect("allowed.test:80"), 403, "host_denied")
+    assert json.loads(answer.body)["error"]["rule"] == "no-deletes-there"
+    is_refusal(connect(proxy).get("http://allowed.test/", "DELETE"), 403, "host_denied")
+    assert not upstream.conns
+    assert connect(proxy).get("http://allowed.test/").status == 200
+    assert [r.method for r in upstream.requests] == ["GET"]
+    assert {(r["kind"], r["target"]["method"], r["reason"]) for r in proxy.finals(3)} == {
+        ("connect", "CONNECT", "host_denied"), ("http", "DELETE", "host_denied"), ("http", "GET", "ok")}
+
+
 def test_why_of_a_deny_rule_is_told_to_the_client(weir, connect):
     proxy = weir({"policy": "test", "allow": [https(NAME)],
                   "deny": [{"host": "gist.test", "why": "publishing is not part of the task"}]})
     answer = connect(proxy).connect("gist.test:443")
-    assert "publishing is not part of the task" in json.loads(answer.body)["error"]["message"]
+    assert json.loads(answer.body)["error"]["message"] == "Policy denies gist.test:443: publishing is not part of the task."
 
 
 MALFORMED = [
@@ -324,11 +330,9 @@ def test_tcp_relays_what_the_server_says_first(weir, origin, connect):
     assert proxy.finals(1)[0]["assurance"] in ("name", "address")
 
 
-def test_bulk_through_a_tunnel_arrives_whole_both_ways(weir, origin, connect):
-    upstream = origin(serve=origins.echo_serve)
-    port = upstream.listen()
-    proxy = weir([tcp(NAME, port)])
-    sock = opened(proxy, connect, port)
+def test_bulk_through_a_tunnel_arrives_whole_both_ways(weir, echo, connect):
+    proxy = weir([tcp(NAME, echo.port)])
+    sock = opened(proxy, connect, echo.port)
     block = bytes(range(256)) * 1024
     for _ in range(16):
         sock.send(block)

@@ -14,13 +14,6 @@ NAME = "allowed.test"
 
 
 @pytest.fixture
-def upstream(origin):
-    one = origin()
-    one.port = one.listen(80)
-    return one
-
-
-@pytest.fixture
 def proxy(weir, upstream):
     return weir([http(NAME), http("other.test"), https("secure.test")])
 

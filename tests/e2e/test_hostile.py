@@ -1,6 +1,7 @@
 """Clients and origins that mean harm: what one exchange leaves behind never reaches another."""
 import base64
 import hashlib
+import threading
 
 import pytest
 
@@ -10,20 +11,6 @@ from rules import http, https, is_refusal, tcp
 
 NAME = "allowed.test"
 OVERRIDE = [("X-HTTP-Method-Override", "DELETE")]  # seen only when the rule is known: after the dial
-
-
-@pytest.fixture
-def upstream(origin):
-    one = origin()
-    one.listen(80)
-    return one
-
-
-@pytest.fixture
-def echo(origin):
-    one = origin(serve=origins.echo_serve)
-    one.port = one.listen()
-    return one
 
 
 # -- an origin is its own exchange's
@@ -52,6 +39,25 @@ def test_refused_requests_keep_no_connections_to_origins(weir, upstream, connect
         conn.close()
     wait_for(lambda: all(conn.is_ended for conn in upstream.conns), what="the end of each connection")
     assert connect(proxy).get("http://allowed.test/").status == 200
+
+
+def test_what_an_origin_says_before_it_is_asked_is_no_answer(weir, origin, connect):
+    has_spoken = threading.Event()
+
+    def serve(conn):
+        conn.send(origins.OK)
+        has_spoken.set()
+        origins.silent_serve(conn)
+    early = origin(serve=serve)
+    early.port = early.listen()
+    proxy = weir([http(NAME, early.port)])
+    sock = connect(proxy)
+    assert sock.connect("allowed.test:%d" % early.port).status == 200
+    assert has_spoken.wait(10)
+    sock.send(b"GET / HTTP/1.1\r\nHost: allowed.test:%d\r\n\r\n" % early.port)
+    is_refusal(sock.response(), 502, "upstream_malformed")
+    record = next(r for r in proxy.finals(2) if r["kind"] == "http")
+    assert record["error"] == "the origin answered before it was asked" and not early.bytes()
 
 
 # -- a policy that has gone decides nothing any more

@@ -56,7 +56,7 @@ def idle_tunnels(weir, sink, n):
     for sock in socks:
         assert sock.recv(4096).startswith(b"HTTP/1.1 200 ")
     each = (proxy.rss_kib() - memory) * 1024 / n
-    assert proxy.descriptors() >= base + 2 * n
+    assert proxy.descriptors() >= 2 * n
     socks[0].sendall(b"alive")
     socks[-1].sendall(b"alive")
     got = []
@@ -71,12 +71,14 @@ def idle_tunnels(weir, sink, n):
         sock.close()
     proxy.finals(n, timeout=60)
     wait_for(lambda: proxy.descriptors() <= base + KEPT, 30, "descriptors back near %d" % base)
+    if not SANITIZED:  # their allocators keep what is freed
+        wait_for(lambda: (proxy.rss_kib() - memory) * 1024 < each * n / 2, 30, "memory to go back")
     return each
 
 
 def test_idle_tunnels_cost_little_and_leave_nothing(weir, sink):
-    each = idle_tunnels(weir, sink, 300)
-    assert SANITIZED or each < 8192, "%d bytes for each idle tunnel" % each
+    each = idle_tunnels(weir, sink, 3000)
+    assert SANITIZED or each < 4096, "%d bytes for each idle tunnel" % each
 
 
 @pytest.mark.soak
@@ -84,7 +86,7 @@ def test_as_many_idle_tunnels_as_descriptors_allow(weir, sink):
     hard = resource.getrlimit(resource.RLIMIT_NOFILE)[1]
     n = min(10000, (hard - 200) // 2)
     each = idle_tunnels(weir, sink, n)
-    assert SANITIZED or each < 4096, "%d bytes for each of %d idle tunnels" % (each, n)
+    assert SANITIZED or each < 3072, "%d bytes for each of %d idle tunnels" % (each, n)
 
 
 def quick_serve(conn):

@@ -1,28 +1,15 @@
 """Every wait has a deadline, everything a peer can make grow has a cap, and one client cannot starve another."""
+import signal
 import time
 
 import pytest
 
 from rig import netns, origin as origins
-from rig.weir import free_port, wait_for
+from rig.weir import free_port, proxy_and_health, wait_for
 from rules import http, https, is_refusal, tcp
 
 NAME = "allowed.test"
 SLACK = 5  # how late a deadline may be on a busy machine
-
-
-@pytest.fixture
-def upstream(origin):
-    one = origin()
-    one.listen(80)
-    return one
-
-
-@pytest.fixture
-def silent(origin):
-    one = origin(serve=origins.silent_serve)
-    one.port = one.listen()
-    return one
 
 
 class Timed:
@@ -47,6 +34,22 @@ def test_a_slow_head_is_408_counted_from_its_first_byte(weir, connect):
     assert sock.read_all() == b""
     assert t.took < 6
     assert proxy.finals(1)[0]["reason"] == "client_timeout"
+
+
+@pytest.mark.parametrize("is_kept", [False, True], ids=["first", "kept"])
+@pytest.mark.parametrize("end", ["reset", "close"])
+def test_a_client_that_is_gone_within_its_head_is_not_waited_for(weir, upstream, connect, is_kept, end):
+    proxy = weir([http(NAME)], {"workers": 1, "limits": {"head_timeout": "600s"}})
+    sock = connect(proxy)
+    if is_kept:
+        assert sock.get("http://allowed.test/").status == 200
+    proxy.signal(signal.SIGSTOP)  # its bytes and its end come in one turn of the loop
+    sock.send(b"GET http://allowed.test/ HTTP/1.1\r\nHost: allo")
+    getattr(sock, end)()
+    proxy.signal(signal.SIGCONT)
+    record = proxy.finals(1 + is_kept)[-1]
+    assert (record["reason"], record["close"]) == ("client_aborted", "client")
+    assert len(upstream.requests) == is_kept
 
 
 def test_a_tunnel_without_first_bytes_is_closed(weir, silent, connect):
@@ -90,12 +93,10 @@ def test_an_idle_tunnel_is_closed(weir, silent, connect):
     assert proxy.finals(1)[0]["reason"] == "idle_timeout"
 
 
-def test_bytes_either_way_keep_a_tunnel(weir, origin, connect):
-    echo = origin(serve=origins.echo_serve)
-    port = echo.listen()
-    proxy = weir([tcp(NAME, port)], {"limits": {"idle": "800ms"}})
+def test_bytes_either_way_keep_a_tunnel(weir, echo, connect):
+    proxy = weir([tcp(NAME, echo.port)], {"limits": {"idle": "800ms"}})
     sock = connect(proxy)
-    assert sock.connect("allowed.test:%d" % port).status == 200
+    assert sock.connect("allowed.test:%d" % echo.port).status == 200
     assert sock.send_pieces(b"0123456789", 1, 0.2)  # two seconds, never 0.8 s idle
     assert sock.read_until(lambda data: data == b"0123456789")
 
@@ -259,15 +260,35 @@ def test_connections_of_one_client_are_capped(weir, upstream, connect):
     wait_for(is_served, what="a place after one was given back")
 
 
-def test_a_refused_connect_beyond_the_cap_is_answered(weir, silent, connect):
-    proxy = weir([tcp(NAME, silent.port)], {"limits": {"client_connections": 2}})
-    held = [connect(proxy) for _ in range(2)]
+def test_connects_beyond_the_cap_are_answered_until_as_many_again_and_64_are_there(weir, silent, connect):
+    cap = 2
+    proxy = weir([tcp(NAME, silent.port)],
+                 {"workers": 1, "limits": {"client_connections": cap, "head_timeout": "60s"}, "listen": proxy_and_health()})
+    target = "allowed.test:%d" % silent.port
+    held = [connect(proxy) for _ in range(cap)]
     for sock in held:
-        assert sock.connect("allowed.test:%d" % silent.port).status == 200
-    for _ in range(5):
+        assert sock.connect(target).status == 200
+    surplus = [connect(proxy) for _ in range(cap + 64)]
+    for sock in surplus:  # let in, and its place not given back before it is answered
+        sock.send("CONNECT %s HTTP/1.1\r\n" % target)
+    wait_for(lambda: proxy.metric("weir_connections_open") == cap + len(surplus), what="all of them")
+    for _ in range(3):
+        assert connect(proxy).connect(target) is None
+    assert proxy.metric("weir_connections_dropped_total") == 3
+    for sock in surplus:
+        sock.send("Host: %s\r\n\r\n" % target)
+        answer = is_refusal(sock.response("CONNECT"), 429, "concurrency_limited")
+        assert answer.get("proxy-connection") == "close" and int(answer.get("retry-after")) >= 1
+    assert {r["reason"] for r in proxy.finals(len(surplus))} == {"concurrency_limited"}
+    for sock in surplus:
+        sock.close()
+
+    def is_answered():
         sock = connect(proxy)
-        is_refusal(sock.connect("allowed.test:%d" % silent.port), 429, "concurrency_limited")
-        sock.close()  # beyond the cap there are as many places again, to be told so
+        answer = sock.connect(target)
+        sock.close()
+        return answer
+    is_refusal(wait_for(is_answered, what="a place to be told so"), 429, "concurrency_limited")
 
 
 def test_tunnels_of_one_client_are_capped(weir, silent, connect):

@@ -8,19 +8,12 @@ import subprocess
 
 import pytest
 
-from rig import hello, origin as origins
+from rig import hello
 from rig.weir import wait_for
 from rules import http, https, tcp
 
 NAME = "allowed.test"
 CHAIN_START = "0" * 64
-
-
-@pytest.fixture
-def upstream(origin):
-    one = origin()
-    one.listen(80)
-    return one
 
 
 @pytest.fixture
@@ -243,6 +236,25 @@ def test_a_dash_is_stdout(weir, upstream, connect):
     assert [r["status"] for r in records if r["kind"] == "http"] == [200]
 
 
+def test_a_stdout_nobody_reads_refuses_heals_and_does_not_hold_up_the_end(weir, upstream, connect):
+    proxy = weir([http(NAME)], {"audit": {"path": "-"}})
+    passed, refused = until(proxy, connect, 503, path="/" + "x" * 900)
+    assert refused.get("x-weir-reason") == "audit_unavailable" and passed > 0
+    os.set_blocking(proxy.process.stdout.fileno(), False)
+    read = b""
+
+    def is_healed():
+        nonlocal read
+        read += proxy.process.stdout.read() or b""
+        with connect(proxy) as sock:
+            return get(sock).status == 200
+    wait_for(is_healed, what="recovery without a restart")
+    wait_for(lambda: is_healed() and read.count(b'"kind":"http"') >= passed, what="the records that waited")
+    until(proxy, connect, 503, path="/" + "x" * 900)
+    assert proxy.stop() == 0
+    assert_chained(read[:read.rfind(b"\n")].splitlines())
+
+
 # -- no secrets
 
 # Built from parts: the tests' own text must not look like a secret.
@@ -286,14 +298,19 @@ def test_a_target_nobody_understood_is_written_without_query_values(proxy, conne
     sock.send("GET %s HTTP/1.1\r\nHost: allowed.test\r\n\r\n" % target)
     assert sock.response().status == 400
     record = proxy.finals(1)[0]
-    assert (record["target"]["host"], record["target"]["query_keys"]) == (target.split("?")[0], ["sig"])
+    told = target.split("?")[0]
+    assert record["target"]["query_keys"] == ["sig"]
+    assert record["target"].get("path" if told == "/f" else "host") == told
     assert "VALUE" not in everything(proxy)
 
 
-def test_userinfo_is_refused_and_not_written(proxy, connect):
+@pytest.mark.parametrize("target", ["GET http://user:%s@allowed.test/", "GET http:/user:%s@allowed.test/",
+                                    "GET //user:%s@allowed.test/", "GET http://user%%3A%s%%40allowed.test/",
+                                    "CONNECT user:%s@allowed.test:443", "CONNECT %s@allowed.test:443"])
+def test_userinfo_is_refused_and_not_written(proxy, connect, target):
     secret = "hunter2" + "hunter2"
     sock = connect(proxy)
-    sock.send("GET http://user:%s@allowed.test/ HTTP/1.1\r\nHost: allowed.test\r\n\r\n" % secret)
+    sock.send("%s HTTP/1.1\r\nHost: allowed.test\r\n\r\n" % (target % secret))
     answer = sock.response()
     assert answer.status == 400 and secret.encode() not in answer.body
     proxy.finals(1)
@@ -334,12 +351,12 @@ def fill(path):
                 return
 
 
-def until(proxy, connect, status, tries=2000):
+def until(proxy, connect, status, tries=2000, path="/"):
     """Requests until one is answered with `status`; how many were let through."""
     passed = 0
     for _ in range(tries):
         sock = connect(proxy)
-        answer = get(sock)
+        answer = get(sock, path)
         sock.close()
         passed += answer.status == 200
         if answer.status == status:
@@ -347,13 +364,11 @@ def until(proxy, connect, status, tries=2000):
     raise AssertionError("never %d" % status)
 
 
-def test_a_full_disk_refuses_new_exchanges_ends_open_ones_and_heals(weir, origin, upstream, connect, small_disk):
-    echo = origin(serve=origins.echo_serve)
-    port = echo.listen()
+def test_a_full_disk_refuses_new_exchanges_ends_open_ones_and_heals(weir, echo, upstream, connect, small_disk):
     audit = small_disk / "audit.jsonl"
-    proxy = weir([http(NAME), tcp(NAME, port)], {"audit": {"path": str(audit)}})
+    proxy = weir([http(NAME), tcp(NAME, echo.port)], {"audit": {"path": str(audit)}})
     tunnel = connect(proxy)
-    assert tunnel.connect("allowed.test:%d" % port).status == 200
+    assert tunnel.connect("allowed.test:%d" % echo.port).status == 200
     fill(small_disk / "junk")
     passed, refused = until(proxy, connect, 503)
     assert refused.get("x-weir-reason") == "audit_unavailable" and refused.get("retry-after")

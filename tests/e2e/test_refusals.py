@@ -6,10 +6,12 @@ must be in ELSEWHERE, with the test that shows it.
 import json
 import pathlib
 import re
+import resource
 
 import pytest
 
 from rig import hello, netns, origin as origins
+from rig.weir import free_port, wait_for
 from rules import http, https, is_refusal, tcp
 
 NAME = "allowed.test"
@@ -84,8 +86,8 @@ ELSEWHERE = {
     "assurance_too_low": "below", "host_misdirected": "test_connect.py", "policy_changed": "test_running.py",
     "concurrency_limited": "test_limits.py", "audit_unavailable": "test_record.py", "draining": "test_running.py",
     "client_aborted": "test_dns.py", "idle_timeout": "test_limits.py",
-    "overloaded": "out of room of its own kinds",
-    "internal": "a bug of weir's", "connect_failed": "a dial that ends in an error of no other kind",
+    "overloaded": "below", "connect_failed": "below",
+    "internal": "a bug of weir's: tests/unit/policy_match_test.c",
 }
 
 
@@ -115,6 +117,10 @@ def says(reply):
     return serve
 
 
+def is_one_sentence(text):
+    return text.endswith(".") and not text.endswith("..") and ". " not in text
+
+
 @pytest.mark.parametrize("reason,status,text,reply", ANSWERED, ids=[a[0] for a in ANSWERED])
 def test_a_refusal_that_is_answered(proxy, upstream, connect, reason, status, text, reply):
     if reply is not None:
@@ -125,11 +131,44 @@ def test_a_refusal_that_is_answered(proxy, upstream, connect, reason, status, te
     error = json.loads(answer.body)["error"]
     assert error["reason"] == reason and error["request_id"] == answer.get("x-weir-request")
     assert set(error) >= {"type", "reason", "message", "request_id", "retryable", "rule"}
-    assert error["message"] and "%s" not in error["message"]
+    assert is_one_sentence(error["message"]) and "%" not in error["message"]
     assert (answer.get("retry-after") is not None) == (status in (429, 503))
     record = proxy.finals(1)[0]
     assert (record["id"], record["reason"], record["status"]) == (answer.get("x-weir-request"), reason, status)
     assert len(proxy.finals()) == 1
+
+
+@pytest.mark.parametrize("path", ["/ok/../x", "/ok//x", "/ok/%61", "/ok/x;y", "/ok/%2e%2e/x"])
+def test_a_path_that_is_not_in_plain_form_is_told_so(proxy, connect, path):
+    answer = is_refusal(connect(proxy).get("http://allowed.test" + path), 403, "path_not_allowed")
+    message = json.loads(answer.body)["error"]["message"]
+    assert "not in its plain form" in message and is_one_sentence(message)
+    assert "not in its plain form" in proxy.finals(1)[0]["error"]
+
+
+def test_another_path_is_not_told_about_forms(proxy, connect):
+    answer = is_refusal(connect(proxy).get("http://allowed.test/other"), 403, "path_not_allowed")
+    assert json.loads(answer.body)["error"]["message"] == "Policy allows allowed.test:80, but not this path."
+
+
+@pytest.mark.parametrize("text,words", [
+    ("GET  http://wide.test/ HTTP/1.1\r\nHost: wide.test\r\n\r\n", "METHOD TARGET HTTP/1.1"),
+    ("GET /ok/x HTTP/1.1\r\nHost: allowed.test\r\n\r\n", "this is a proxy: ask it for http://host/path"),
+    ("GET https://secure.test/ HTTP/1.1\r\nHost: secure.test\r\n\r\n", "for https use CONNECT"),
+    (connect_to("0177.0.0.1:443"), "four decimal numbers"), (get("http://denied.test/"), "a deny rule names it"),
+], ids=["malformed", "origin-form", "https", "octal", "denied"])
+def test_a_refusal_says_what_to_mend(proxy, connect, text, words):
+    sock = connect(proxy)
+    sock.send(text)
+    message = json.loads(sock.response().body)["error"]["message"]
+    assert words in message and is_one_sentence(message)
+
+
+def test_origin_form_names_no_host_in_its_record(proxy, connect):
+    sock = connect(proxy)
+    sock.send("GET /ok/x?token=not-for-the-log HTTP/1.1\r\nHost: allowed.test\r\n\r\n")
+    is_refusal(sock.response(), 400, "request_malformed")
+    assert proxy.finals(1)[0]["target"] == {"method": "GET", "path": "/ok/x", "query_keys": ["token"]}
 
 
 @pytest.mark.parametrize("reason,make", CLOSED, ids=[c[0] for c in CLOSED])
@@ -150,6 +189,49 @@ def test_assurance_too_low(proxy, upstream, connect):
     if answer.status == 200:
         pytest.fail("an exchange bound by name only passed a rule that wants sni")
     is_refusal(answer, 403, "assurance_too_low")
+
+
+def test_connect_failed_is_what_has_no_reason_of_its_own(proxy, dns, net, connect):
+    with netns.Unreachable(net, netns.SILENT, netns.Unreachable.PROTOCOL):  # ENOPROTOOPT
+        answer = is_refusal(connect(proxy).get("http://silent.test/"), 502, "connect_failed")
+    assert json.loads(answer.body)["error"]["retryable"] is True
+    assert proxy.finals(1)[0]["reason"] == "connect_failed"
+
+
+def test_overloaded_without_a_descriptor_for_the_origin(weir, upstream, connect):
+    def few():
+        resource.setrlimit(resource.RLIMIT_NOFILE, (80, 80))
+    proxy = weir([http(NAME)], {"workers": 1, "dns": {"hosts": {NAME: ["127.0.0.1"]}}}, preexec=few)
+    held = []
+    while proxy.descriptors() < 80:
+        held.append(connect(proxy))
+        is_refusal(held[-1].get("http://nowhere.test/"), 403, "host_not_allowed")
+    answer = is_refusal(held[-1].get("http://allowed.test/"), 503, "overloaded")
+    assert answer.get("retry-after") and not upstream.conns
+    assert proxy.finals(len(held) + 1)[-1]["reason"] == "overloaded"
+    held.pop(0).close()
+    wait_for(lambda: held[-1].get("http://allowed.test/").status == 200, what="a descriptor that was given back")
+
+
+QUESTIONS_EACH = 256  # of one client in one worker, under way: src/net/resolver.c
+
+
+def test_overloaded_with_too_many_questions_under_way_of_one_client_alone(weir, upstream, dns, connect, tmp_path):
+    dns.set({"known.silence.test": {"A": ["127.0.0.1"]}}, {"drop": True})
+    socket_path = "unix:%s" % (tmp_path / "other.sock")
+    proxy = weir([http("**.silence.test")],
+                 {"workers": 1, "limits": {"client_connecting": 0}, "dns": {"servers": [dns.server], "timeout": "30s"},
+                  "listen": {"proxy": ["127.0.0.1:%d" % free_port(), socket_path]}})
+    for i in range(QUESTIONS_EACH):  # a client that goes away does not take its question back
+        sock = connect(proxy)
+        sock.send(connect_to("n%d.silence.test:80" % i))
+        sock.close()
+    assert {r["reason"] for r in proxy.finals(QUESTIONS_EACH)} == {"client_aborted"}
+    is_refusal(connect(proxy).connect("more.silence.test:80"), 503, "overloaded")
+    assert not dns.asked("more.silence.test")
+    assert proxy.finals(QUESTIONS_EACH + 1)[-1]["reason"] == "overloaded"
+    proxy.address = socket_path  # another client
+    assert connect(proxy).get("http://known.silence.test/").status == 200
 
 
 def test_head_gets_no_body_with_its_refusal(proxy, connect):

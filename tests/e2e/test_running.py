@@ -6,28 +6,15 @@ import shutil
 import signal
 import socket
 import subprocess
+import sys
 
 import pytest
 
-from rig import hello, netns, origin as origins
-from rig.weir import Weir, binary, free_port, wait_for
-from rules import http, https, tcp
+from rig import hello, netns, origin as origins, seccomp
+from rig.weir import Weir, binary, free_port, proxy_and_health, wait_for
+from rules import http, https, is_refusal, tcp
 
 NAME = "allowed.test"
-
-
-@pytest.fixture
-def upstream(origin):
-    one = origin()
-    one.listen(80)
-    return one
-
-
-@pytest.fixture
-def echo(origin):
-    one = origin(serve=origins.echo_serve)
-    one.port = one.listen()
-    return one
 
 
 def get(proxy, connect, url="http://allowed.test/"):
@@ -83,6 +70,24 @@ def test_open_tunnels_are_judged_again(weir, echo, connect):
     assert record["target"]["host"] == NAME and record["reason"] == "policy_changed"
     stays.send(b"pong")
     assert stays.read_until(lambda data: data == b"pong")
+
+
+def test_a_deny_rule_that_names_addresses_holds_inside_open_tunnels(weir, upstream, connect):
+    proxy = weir([http(NAME)])
+    sock = connect(proxy)
+    assert sock.connect(NAME + ":80").status == 200
+
+    def ask(method):
+        sock.send("%s / HTTP/1.1\r\nHost: %s\r\nContent-Length: 0\r\n\r\n" % (method, NAME))
+        return sock.response(method)
+    assert ask("POST").status == 200
+    proxy.reload([{"policy": "less", "allow": [http(NAME)],
+                   "deny": [{"host": "127.0.0.0/8", "methods": ["POST"]}]}])
+    proxy.audit(lambda records: any(r.get("event") == "reload" for r in records), what="the reload")
+    wait_for(lambda: ask("GET").status == 200 and proxy.finals()[-1]["generation"] == 2, what="the new policy")
+    seen = len(upstream.requests)
+    is_refusal(ask("POST"), 403, "host_denied")
+    assert len(upstream.requests) == seen
 
 
 def test_a_reload_drops_no_request(weir, upstream, connect):
@@ -206,6 +211,25 @@ def test_rights_are_dropped(weir, upstream, connect, tmp_path):
     assert len(proxy.finals(2)) == 2
 
 
+MAPS_CODE = "import mmap; mmap.mmap(-1, 4096, prot=mmap.PROT_READ | mmap.PROT_WRITE | mmap.PROT_EXEC)"
+
+
+def test_it_needs_no_memory_that_is_writable_and_executable(weir, upstream, connect):
+    """As under contrib/systemd/weir.service: patterns are then run by PCRE2's interpreter."""
+    forbidden = subprocess.run([sys.executable, "-c", MAPS_CODE], stderr=subprocess.PIPE, preexec_fn=seccomp.no_writable_code)
+    assert b"PermissionError" in forbidden.stderr
+    proxy = weir([http(NAME, paths=["/ok/**"])], preexec=seccomp.no_writable_code)
+    secret = "ghp_" + "x1Y2z3" * 6
+    assert get(proxy, connect, "http://allowed.test/ok/" + secret).status == 200
+    assert get(proxy, connect, "http://allowed.test/other").status == 403
+    record = next(r for r in proxy.finals(2) if r["status"] == 200)
+    assert record["target"]["path"].startswith("/ok/~redacted.")
+    text = "token %s and plain words\n" % secret
+    told = subprocess.run([binary(), "redact"], input=text, capture_output=True, text=True, preexec_fn=seccomp.no_writable_code)
+    assert told.returncode == 0 and secret not in told.stdout
+    assert told.stdout.startswith("token ~redacted.") and told.stdout.endswith("~ and plain words\n")
+
+
 def test_a_unix_socket_serves_and_a_stale_one_is_replaced(weir, upstream, connect, tmp_path):
     path = str(tmp_path / "proxy.sock")
     for _ in range(2):
@@ -259,65 +283,42 @@ def test_a_missing_configuration_is_66(net, tmp_path):
 
 @pytest.fixture
 def watched(weir, upstream):
-    port = free_port()
-    proxy = weir([http(NAME)], {"listen": {"proxy": ["127.0.0.1:%d" % free_port()], "health": ["127.0.0.1:%d" % port]}})
-    proxy.health = port
-    return proxy
-
-
-def ask_health(proxy, path, method="GET"):
-    with socket.create_connection(("127.0.0.1", proxy.health), 10) as sock:
-        sock.sendall(("%s %s HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\n\r\n" % (method, path)).encode())
-        data = b""
-        while True:
-            piece = sock.recv(65536)
-            if not piece:
-                break
-            data += piece
-    head, _, body = data.partition(b"\r\n\r\n")
-    return int(head.split()[1]), body.decode()
+    return weir([http(NAME)], {"listen": proxy_and_health()})
 
 
 def test_health_has_three_pages_and_nothing_else(watched):
-    assert ask_health(watched, "/healthz")[0] == 200
-    assert ask_health(watched, "/readyz")[0] == 200
-    assert ask_health(watched, "/metrics")[0] == 200
-    assert ask_health(watched, "/")[0] == 404
-    assert ask_health(watched, "/status")[0] == 404
-    assert ask_health(watched, "/healthz", "POST")[0] in (404, 405)
+    assert watched.health("/healthz")[0] == 200
+    assert watched.health("/readyz")[0] == 200
+    assert watched.health("/metrics")[0] == 200
+    assert watched.health("/")[0] == 404
+    assert watched.health("/status")[0] == 404
+    assert watched.health("/healthz", "POST")[0] in (404, 405)
     assert not watched.finals(), "a look at the health is no exchange"
 
 
-def metric(proxy, name):
-    return sum(float(line.rsplit(" ", 1)[1]) for line in ask_health(proxy, "/metrics")[1].splitlines()
-               if line.split("{")[0].split(" ")[0] == name)
-
-
 def test_metrics_are_prometheus_text_and_count(watched, connect):
-    text = ask_health(watched, "/metrics")[1]
+    text = watched.health("/metrics")[1]
     for line in text.splitlines():
         assert line.startswith("#") or line.startswith("weir_"), line
     before = text
     assert get(watched, connect).status == 200
     watched.finals(1)
-    assert ask_health(watched, "/metrics")[1] != before
+    assert watched.health("/metrics")[1] != before
 
 
 def test_health_cannot_be_reached_through_weir(watched, connect):
-    watched.reload([{"policy": "p", "allow": [http(NAME, [80, watched.health])]}])
-    wait_for(lambda: get(watched, connect, "http://allowed.test:%d/healthz" % watched.health).get("x-weir-reason")
+    port = int(watched.config["listen"]["health"][0].rpartition(":")[2])
+    watched.reload([{"policy": "p", "allow": [http(NAME, [80, port])]}])
+    wait_for(lambda: get(watched, connect, "http://allowed.test:%d/healthz" % port).get("x-weir-reason")
              == "address_denied", what="a refusal of the own listener")
 
 
 def test_draining_is_not_ready(weir, echo, connect):
-    port = free_port()
-    proxy = weir([tcp(NAME, echo.port)],
-                 {"listen": {"proxy": ["127.0.0.1:%d" % free_port()], "health": ["127.0.0.1:%d" % port]}})
-    proxy.health = port
+    proxy = weir([tcp(NAME, echo.port)], {"listen": proxy_and_health()})
     tunnel = open_tunnel(proxy, connect, echo.port)
     proxy.signal(signal.SIGTERM)
-    wait_for(lambda: ask_health(proxy, "/readyz")[0] == 503, what="not ready")
-    assert ask_health(proxy, "/healthz")[0] == 200
+    wait_for(lambda: proxy.health("/readyz")[0] == 503, what="not ready")
+    assert proxy.health("/healthz")[0] == 200
     tunnel.close()
 
 
@@ -376,6 +377,23 @@ def test_the_laptop_default_allows_what_it_is_told(laptop, net, dns, origin, con
     assert [r["status"] for r in records] == [200, 403]
     state = os.path.dirname(proxy.config["audit"]["path"])
     assert os.stat(state).st_mode & 0o777 == 0o700
+
+
+@pytest.mark.parametrize("value,words", [
+    ("x y", "a host name has letters"), ("", "the host is empty"), ("http://allowed.test/", "write the host alone"),
+    ("allowed.test:443", "write the host alone"), ("*.test", "too broad, its base has one label"), ("a.*.test", "a star is a whole first label"),
+    ("b\u00fccher.test", "xn--bcher-kva.test"), ("10.0.0.1/8", "ADDRESS/LENGTH"),
+])
+def test_what_is_no_host_is_not_allowed_by_name(net, value, words):
+    told = subprocess.run([binary(), "run", "--allow", "fine.test", "--allow", value], capture_output=True, text=True, timeout=20)
+    assert told.returncode == 64
+    assert '--allow takes a host, and not "%s": ' % value in told.stderr and words in told.stderr
+    assert "quickstart" not in told.stderr
+
+
+@pytest.mark.parametrize("host", ["www.example.com", "**.example.com"])
+def test_more_of_the_example_may_be_allowed(laptop, host):
+    assert laptop("--allow", host).process.poll() is None
 
 
 def test_the_laptop_default_allows_tls_too_and_tells_developers_more(laptop, net, dns, origin, connect):

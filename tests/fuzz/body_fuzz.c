@@ -29,7 +29,7 @@ read_in_pieces(const struct http_head *head, struct str in, size_t piece, struct
 		at += used;
 	} while (result == BODY_DATA || (result == BODY_MORE && at < in.n));
 	assert(r.at == at);
-	assert(body_is_done(&r) == (result == BODY_DONE));
+	assert(body_may_end(&r) == (result == BODY_DONE));
 	return result;
 }
 

@@ -8,12 +8,17 @@ Nothing is left behind: a namespace ends with its last process and socket.
 import contextlib
 import ctypes
 import os
+import select
+import socket
+import struct
 import subprocess
 import sys
+import threading
 
 CLONE_NEWNET = 0x40000000
 CLONE_NEWNS = 0x00020000
 MS_REC_PRIVATE = 0x4000 | 0x40000
+ETH_P_IP = 0x0800
 
 PUB1 = "93.184.215.14"
 PUB2 = "93.184.216.34"
@@ -88,6 +93,49 @@ class Net:
         _ip("route", "add", "default", "via", "192.0.2.2")
         _ip("route", "add", "unreachable", UNROUTED + "/32")
         _ip("-6", "route", "add", "default", "via", "fd00:77::2")
+
+
+class Unreachable:
+    """While it lasts, a TCP packet to `address` outside is answered by ICMP "unreachable" with that code.
+
+    The kernel gives each code another errno, and for some it sends none by itself.
+    """
+
+    PROTOCOL = 2
+
+    def __init__(self, net, address, code):
+        self.to, self.code = socket.inet_aton(address), code
+        self.stop = os.pipe()
+        with inside(net.outside):
+            self.tap = socket.socket(socket.AF_PACKET, socket.SOCK_DGRAM, socket.htons(ETH_P_IP))
+            self.tap.bind(("w1", ETH_P_IP))
+            self.out = socket.socket(socket.AF_INET, socket.SOCK_RAW, socket.IPPROTO_ICMP)
+        self.thread = threading.Thread(target=self._serve, daemon=True)
+
+    def __enter__(self):
+        self.thread.start()
+        return self
+
+    def __exit__(self, kind, value, trace):
+        os.close(self.stop[1])
+        self.thread.join()
+        os.close(self.stop[0])
+        self.tap.close()
+        self.out.close()
+
+    def _serve(self):
+        while not select.select([self.tap, self.stop[0]], [], [])[0].count(self.stop[0]):
+            packet = self.tap.recv(65536)
+            if packet[9] == socket.IPPROTO_TCP and packet[16:20] == self.to:
+                self._answer(packet)
+
+    def _answer(self, packet):
+        """RFC 792: the IP header and eight bytes of what could not be delivered."""
+        body = struct.pack("!BBHI", 3, self.code, 0, 0) + packet[:28]
+        total = sum(struct.unpack("!18H", body))
+        total = (total & 0xffff) + (total >> 16)
+        total = ~(total + (total >> 16)) & 0xffff
+        self.out.sendto(body[:2] + struct.pack("!H", total) + body[4:], (socket.inet_ntoa(packet[12:16]), 0))
 
 
 def enter():

@@ -1,6 +1,7 @@
 """A running weir: its configuration, its log, its records."""
 import json
 import os
+import re
 import shutil
 import signal
 import socket
@@ -215,6 +216,20 @@ class Weir:
             wait_for(lambda: len(pick(self._read())) >= n, timeout, "%d final records" % n)
         return pick(self._read())
 
+    def health(self, path, method="GET"):
+        """(status, body) of the health listener."""
+        host, _, port = self.config["listen"]["health"][0].rpartition(":")
+        with socket.create_connection((host, int(port)), WAIT) as sock:
+            sock.sendall(("%s %s HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\n\r\n" % (method, path)).encode())
+            data = b"".join(iter(lambda: sock.recv(65536), b""))
+        head, _, body = data.partition(b"\r\n\r\n")
+        return int(head.split()[1]), body.decode()
+
+    def metric(self, name):
+        """A counter's or gauge's value, over all its labels."""
+        return sum(float(line.rsplit(" ", 1)[1]) for line in self.health("/metrics")[1].splitlines()
+                   if re.split("[{ ]", line)[0] == name)
+
     def descriptors(self):
         return len(os.listdir("/proc/%d/fd" % self.process.pid))
 
@@ -225,6 +240,11 @@ class Weir:
     def rss_kib(self):
         with open("/proc/%d/status" % self.process.pid) as f:
             return next(int(line.split()[1]) for line in f if line.startswith("VmRSS"))
+
+
+def proxy_and_health():
+    """A `listen` with a port for each."""
+    return {"proxy": ["127.0.0.1:%d" % free_port()], "health": ["127.0.0.1:%d" % free_port()]}
 
 
 def free_port(address="127.0.0.1"):

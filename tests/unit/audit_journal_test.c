@@ -72,6 +72,14 @@ count_lines(const char *path)
 	return n;
 }
 
+static size_t
+count_bytes(const char *path)
+{
+	struct stat st;
+
+	return stat(path, &st) == 0 ? (size_t)st.st_size : 0;
+}
+
 /* Waits for a condition; the test fails when it does not come true. */
 #define wait_for(condition) \
 	for (int ms_ = 0; !(condition); ms_++) { \
@@ -263,6 +271,41 @@ test_a_torn_line_stays_and_is_named(void **state)
 	buf_fini(&b);
 }
 
+/* It died, and again before it could say so. */
+static void
+test_each_torn_line_is_named_the_nearest_first(void **state)
+{
+	static const char again[] = TORN "\n{\"v\":1,\"ts";
+	static const char *const tails[] = { again, TORN "\n" };
+	static const size_t names[] = { 2, 1 };
+
+	(void)state;
+	for (size_t i = 0; i < 2; i++) {
+		const char *path = path_of(i == 0 ? "torn twice" : "torn and ended");
+		struct journal *j = open_journal(path, NULL, false, 10);
+		char digest[65];
+
+		write_line(j, "one");
+		journal_close(j);
+		append_file(path, tails[i]);
+		j = open_journal(path, NULL, false, 10);
+		write_line(j, "two");
+		journal_close(j);
+
+		struct buf b = read_file(path);
+		struct str rest = buf_view(&b);
+		char *torn = memmem(b.p, b.n, TORN, strlen(TORN));
+		memset(torn, ' ', strlen(tails[i]) - (i == 1));
+		char head[65] = ZEROS;
+		assert_int_equal(check_chain(rest, head), 2 + names[i]);
+		sha256(STR(TORN), digest);
+		assert_true(has(rest, digest));
+		sha256(STR("{\"v\":1,\"ts"), digest);
+		assert_int_equal(has(rest, digest), i == 0);
+		buf_fini(&b);
+	}
+}
+
 static void
 test_a_line_that_lacks_only_its_end_is_whole(void **state)
 {
@@ -371,15 +414,13 @@ test_places_bound_what_may_be_open(void **state)
 	assert_true(journal_reserve(j));
 	assert_true(journal_reserve(j));
 	assert_false(journal_reserve(j));
-	journal_release(j);
-	assert_true(journal_reserve(j));
 	journal_write(j, STR("{\"v\":1"));
 	wait_for(journal_reserve(j)); /* once that line is in the file */
 	assert_false(journal_reserve(j));
-	journal_release(j);
-	journal_release(j);
+	journal_write(j, STR("{\"v\":1"));
+	journal_write(j, STR("{\"v\":1"));
 	journal_close(j);
-	assert_int_equal(count_lines(path), 1);
+	assert_int_equal(count_lines(path), 3);
 }
 
 /* Files may grow up to this many bytes; a write beyond is cut, then fails. */
@@ -437,6 +478,38 @@ test_a_disk_that_is_full_when_the_file_moves_cuts_no_line(void **state)
 	journal_close(j);
 	assert_int_equal(
 	    check_file(path), 1); /* begun in the old file, whole in the new one */
+	assert_int_equal(
+	    count_bytes(old), 0); /* which has no torn line that none names */
+}
+
+static void
+test_a_line_begun_behind_others_is_taken_back_alone(void **state)
+{
+	const char *path = path_of("fullmove2");
+	const char *old = path_of("fullmove2.1");
+	struct journal *j = open_journal(path, NULL, false, 100);
+	char head[65] = ZEROS;
+	size_t n;
+
+	(void)state;
+	write_line(j, "one");
+	wait_for(count_lines(path) == 1);
+	n = count_bytes(path);
+	limit_files(n + 50);
+	write_line(j, "two");
+	wait_for(!journal_is_healthy(j));
+	assert_int_equal(rename(path, old), 0);
+	journal_reopen(j);
+	wait_for(access(path, F_OK) == 0);
+	limit_files(RLIM_INFINITY);
+	wait_for(journal_is_healthy(j));
+	journal_close(j);
+	assert_int_equal(count_bytes(old), n);
+	struct buf first = read_file(old), second = read_file(path);
+	assert_int_equal(check_chain(buf_view(&first), head), 1);
+	assert_int_equal(check_chain(buf_view(&second), head), 1);
+	buf_fini(&first);
+	buf_fini(&second);
 }
 
 static void
@@ -472,6 +545,28 @@ test_a_device_that_takes_nothing_refuses(void **state)
 	write_line(j, "one");
 	wait_for(!journal_is_healthy(j));
 	journal_close(j); /* in bounded time */
+}
+
+/* A pipe whose reader has stopped reading. */
+static void
+test_a_pipe_nobody_empties_refuses_and_ends(void **state)
+{
+	const char *path = path_of("pipe");
+	struct journal *j;
+	int fd, n = 0;
+
+	(void)state;
+	assert_int_equal(mkfifo(path, 0600), 0);
+	fd = open(path, O_RDWR);
+	j = open_journal(path, NULL, false, 100000);
+	while (n < 100000 && journal_reserve(j)) {
+		journal_write(j, STR("{\"v\":1,\"text\":\"more\""));
+		if (++n % 100 == 0)
+			nanosleep(&(struct timespec){ .tv_nsec = 1000000 }, NULL);
+	}
+	assert_false(journal_is_healthy(j));
+	journal_close(j); /* in bounded time */
+	close(fd);
 }
 
 static void
@@ -534,7 +629,8 @@ remove_directory(void **state)
 {
 	static const char *const names[] = { "chain", "mac", "restart", "torn", "unended",
 		"moved", "moved.1", "removed", "locked", "link", "foreign", "mode",
-		"places", "full", "fullmove", "fullmove.1", "drop", "many" };
+		"places", "full", "fullmove", "fullmove.1", "fullmove2", "fullmove2.1",
+		"drop", "many", "pipe", "torn twice", "torn and ended" };
 
 	(void)state;
 	for (size_t i = 0; i < COUNT_OF(names); i++)
@@ -550,6 +646,7 @@ main(void)
 		cmocka_unit_test(test_a_key_authenticates_each_line),
 		cmocka_unit_test(test_the_chain_goes_on_after_a_restart),
 		cmocka_unit_test(test_a_torn_line_stays_and_is_named),
+		cmocka_unit_test(test_each_torn_line_is_named_the_nearest_first),
 		cmocka_unit_test(test_a_line_that_lacks_only_its_end_is_whole),
 		cmocka_unit_test(test_reopening_continues_the_chain_in_the_new_file),
 		cmocka_unit_test(test_a_removed_file_is_made_again),
@@ -559,8 +656,10 @@ main(void)
 		cmocka_unit_test(test_a_full_disk_refuses_and_loses_nothing),
 		cmocka_unit_test(
 		    test_a_disk_that_is_full_when_the_file_moves_cuts_no_line),
+		cmocka_unit_test(test_a_line_begun_behind_others_is_taken_back_alone),
 		cmocka_unit_test(test_drop_counts_what_it_drops_and_says_so),
 		cmocka_unit_test(test_a_device_that_takes_nothing_refuses),
+		cmocka_unit_test(test_a_pipe_nobody_empties_refuses_and_ends),
 		cmocka_unit_test(test_without_a_path_records_go_nowhere),
 		cmocka_unit_test(test_many_threads_write_one_chain),
 	};

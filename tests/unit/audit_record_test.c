@@ -192,10 +192,43 @@ test_no_secret_is_in_a_record(void **state)
 	struct buf b = printed(&r);
 	const char *path = strstr(buf_cstr(&b), "\"path\"");
 	assert_non_null(path);
-	assert_null(strstr(path, "hunter2"));
+	assert_null(strstr(buf_cstr(&b), "hunter2"));
 	assert_null(strstr(path, "0123456789abcdefghij"));
 	assert_non_null(strstr(path, "\"query_keys\":[\"page\",\"~redacted.github.k1."));
 	buf_fini(&b);
+}
+
+static void
+test_userinfo_of_a_target_that_is_no_url_is_not_written(void **state)
+{
+	static const struct {
+		const char *sent, *before, *after; /* the mark stands between */
+	} cases[] = {
+		{ "svc:hunter2@evil:443", "\"", "@evil:443\"" },
+		{ "hunter2@evil", "\"", "@evil\"" },
+		{ "http:/svc:hunter2@evil/x", "\"http:/", "@evil/x\"" },
+		{ "http:\\\\svc:hunter2@evil/", "\"http:\\\\\\\\", "@evil/\"" },
+		{ "http://svc%3Ahunter2%40evil/", "\"http://", "%40evil/\"" },
+		{ "http://svc:hun@hunter2@evil/", "\"http://", "@evil/\"" },
+		{ "ftp://svc:hun/hunter2@evil/", "\"ftp://", "@evil/\"" },
+	};
+
+	(void)state;
+	for (size_t i = 0; i < COUNT_OF(cases); i++) {
+		struct record r = least();
+		char begin[64];
+
+		r.host_raw = str_of(cases[i].sent);
+		r.path = STR("//svc:hunter2@evil/");
+		struct buf b = printed(&r);
+		snprintf(
+		    begin, sizeof(begin), "%s~redacted.userinfo.k1.", cases[i].before);
+		if (strstr(buf_cstr(&b), "hunter2") != NULL ||
+		    strstr(buf_cstr(&b), begin) == NULL ||
+		    strstr(buf_cstr(&b), cases[i].after) == NULL)
+			fail_msg("%s: %s", cases[i].sent, buf_cstr(&b));
+		buf_fini(&b);
+	}
 }
 
 static void
@@ -322,6 +355,7 @@ main(void)
 		    test_what_report_mode_let_through_says_what_would_have_been),
 		cmocka_unit_test(test_a_decision_names_its_layer_and_its_policy),
 		cmocka_unit_test(test_no_secret_is_in_a_record),
+		cmocka_unit_test(test_userinfo_of_a_target_that_is_no_url_is_not_written),
 		cmocka_unit_test(test_whatever_was_sent_a_record_is_json_in_plain_text),
 		cmocka_unit_test(test_long_text_is_cut_on_a_characters_boundary),
 		cmocka_unit_test(test_query_keys_are_bounded),

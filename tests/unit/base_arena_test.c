@@ -75,37 +75,6 @@ test_text_is_copied_with_a_nul_behind_it(void **state)
 	arena_fini(&a);
 }
 
-struct note {
-	char *log;
-	char c;
-};
-
-static void
-on_end(void *arg)
-{
-	struct note *note = arg;
-	size_t n = strlen(note->log);
-
-	note->log[n] = note->c;
-}
-
-static void
-test_what_was_deferred_runs_once_and_last_first(void **state)
-{
-	char log[8] = "";
-	struct note notes[] = { { log, 'a' }, { log, 'b' }, { log, 'c' } };
-	struct arena a;
-
-	(void)state;
-	arena_init(&a, 0); /* the cap does not count what weir itself notes */
-	for (size_t i = 0; i < COUNT_OF(notes); i++)
-		arena_defer(&a, on_end, &notes[i]);
-	arena_reset(&a);
-	assert_string_equal(log, "cba");
-	arena_fini(&a);
-	assert_string_equal(log, "cba");
-}
-
 static void
 test_reset_gives_back_the_whole_cap_and_keeps_one_small_block(void **state)
 {
@@ -135,7 +104,6 @@ main(void)
 		cmocka_unit_test(test_allocations_are_aligned_and_apart),
 		cmocka_unit_test(test_zeroed_memory_is_zero_after_reuse),
 		cmocka_unit_test(test_text_is_copied_with_a_nul_behind_it),
-		cmocka_unit_test(test_what_was_deferred_runs_once_and_last_first),
 		cmocka_unit_test(
 		    test_reset_gives_back_the_whole_cap_and_keeps_one_small_block),
 	};

@@ -164,6 +164,32 @@ test_exact_then_longest_base_then_one_star_then_file_order(void **state)
 	check(policy, cases, COUNT_OF(cases));
 }
 
+/* Both keys on one line, as in JSON. */
+static void
+test_file_order_holds_within_a_line(void **state)
+{
+	static const char *const policy[] = {
+		"{ allow: [{ name: long, host: a.test, private: [10.0.0.0/8] }], "
+		"network: { mode: allowlist, hosts: [a.test] } }",
+		NULL,
+	};
+	static const char *const turned[] = {
+		"{ network: { mode: allowlist, hosts: [a.test] }, "
+		"allow: [{ name: long, host: a.test, private: [10.0.0.0/8] }] }",
+		NULL,
+	};
+	static const struct case_of cases[] = {
+		{ "https://a.test/", "10.1.2.3", "ok", "long" },
+	};
+	static const struct case_of turned_cases[] = {
+		{ "https://a.test/", "10.1.2.3", "address_denied", "network:https" },
+	};
+
+	(void)state;
+	check(policy, cases, COUNT_OF(cases));
+	check(turned, turned_cases, COUNT_OF(turned_cases));
+}
+
 static void
 test_special_names_need_a_pattern_that_means_them(void **state)
 {
@@ -691,6 +717,14 @@ test_no_policy_allows_nothing(void **state)
 	check(empty, cases, COUNT_OF(cases));
 }
 
+static void
+test_a_reason_that_is_none_is_told_as_our_own_fault(void **state)
+{
+	(void)state;
+	assert_string_equal(reason_row(REASON_N)->name, "internal");
+	assert_int_equal(reason_row(REASON_N)->status, 500);
+}
+
 int
 main(void)
 {
@@ -698,6 +732,7 @@ main(void)
 		cmocka_unit_test(test_deny_wins_then_allow_else_deny),
 		cmocka_unit_test(
 		    test_exact_then_longest_base_then_one_star_then_file_order),
+		cmocka_unit_test(test_file_order_holds_within_a_line),
 		cmocka_unit_test(test_special_names_need_a_pattern_that_means_them),
 		cmocka_unit_test(
 		    test_the_reason_names_the_furthest_step_any_rule_reached),
@@ -715,6 +750,7 @@ main(void)
 		cmocka_unit_test(
 		    test_the_address_in_use_must_be_open_under_the_rule_that_decides),
 		cmocka_unit_test(test_no_policy_allows_nothing),
+		cmocka_unit_test(test_a_reason_that_is_none_is_told_as_our_own_fault),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -258,6 +258,9 @@ test_ports_are_numbers_or_ranges(void **state)
 	assert_true(ports_have(&p, 1, 1) && ports_have(&p, 1, 65535));
 }
 
+#define LONG \
+	"aaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaa"
+
 static void
 test_rewriting_keys_are_known_in_every_spelling(void **state)
 {
@@ -271,6 +274,13 @@ test_rewriting_keys_are_known_in_every_spelling(void **state)
 		{ "%5Fm%65thod", "", true },
 		{ "a=1;_method=x", "a=1", true },
 		{ "X_HTTP_Method-Override=PUT", "", true },
+		{ ".method=DELETE", "", true },
+		{ "a=1&[method=DELETE", "a=1", true },
+		{ "+method=DELETE", "+method=DELETE", false }, /* PHP: "method" */
+		{ "+%20_method=DELETE&b", "b", true },
+		{ "_method%00x=DELETE", "", true },
+		{ "_method%00" LONG "=DELETE", "", true },
+		{ LONG "=x", LONG "=x", false },
 		{ "method=x&a=_method", "method=x&a=_method", false },
 		{ "&a=1&&b", "&a=1&&b", false },
 		{ "a=%2", "a=%2", false },
@@ -291,6 +301,7 @@ test_rewriting_keys_are_known_in_every_spelling(void **state)
 	}
 	assert_int_equal(rewrite_field(STR("X-HTTP-Method-Override")), REWRITES_METHOD);
 	assert_int_equal(rewrite_field(STR("x_original_url")), REWRITES_PATH);
+	assert_int_equal(rewrite_field(STR("X.HTTP~Method!Override")), REWRITES_METHOD);
 	assert_int_equal(rewrite_field(STR("Forwarded")), REWRITES_PATH);
 	assert_int_equal(rewrite_field(STR("X-Forwarded-For")), REWRITES_NOTHING);
 }

@@ -28,7 +28,7 @@ def end(conn, how):
 
 
 def answers(case):
-    """Serves a case's bytes after the request (or before it, where the case says so)."""
+    """Serves a case's bytes after the request."""
     data = raw(case)
 
     def write(conn):
@@ -38,9 +38,7 @@ def answers(case):
         end(conn, case["then"])
 
     def serve(conn):
-        if case.get("timing") == "before_request":
-            write(conn)
-        is_written = case.get("timing") == "before_request"
+        is_written = False
         while conn.recv():
             if not is_written and b"\r\n\r\n" in conn.data:
                 conn.upstream.requests.append(http1.read_request(conn.data)[0])
@@ -113,11 +111,19 @@ EXPECT = {"forward": [forward], "bad_gateway": [gateway_error], "truncate": [tru
           "timeout": [lambda case, answer: gateway_error(case, answer, (504,))]}
 
 
-def judge(case, answer):
+def retried(net, case, answer):
+    """A second try on a fresh connection, and nothing of what the first one said."""
+    need(answer.status == 200 and len(net.upstream.conns) > 1, "status %d after %d connections",
+         answer.status, len(net.upstream.conns))
+    said = http1.read_response(raw(case), True, method_of(case))[0]
+    need(answer.body != said.body, "the answer to nothing was passed on: %r", answer.body)
+
+
+def judge(net, case, answer):
     """Right when one of the readings is."""
     readings = EXPECT[case["expect"]] + EXPECT.get(case.get("also_ok"), [])
-    if case.get("may_retry") and answer.status == 200:
-        readings = []  # a second try on a fresh connection
+    if case.get("may_retry"):
+        readings.append(lambda each, got: retried(net, each, got))
     wrong = []
     for reading in readings:
         try:
@@ -138,13 +144,26 @@ def no_reuse(net, case, sock):
     need(all(b"/next" not in c.data for c in old), "a connection with unread bytes was used again")
 
 
+def speak_early(net, proxy, case, sock):
+    """The case's bytes over a connection that weir keeps, while it has asked nothing."""
+    net.upstream.serve = origin.http_serve
+    answer = sock.get("http://allowed.test/before")
+    need(answer is not None and answer.body == b"ok", "before the case the answer was %s", answer)
+    conn = net.upstream.conn(0)
+    conn.send(raw(case))
+    end(conn, case["then"])
+
+
 def check(net, proxy, case):
     net.upstream.serve = answers(case)
     before = len(proxy.finals())
     with client.Client(proxy) as sock:
+        if case.get("timing") == "before_request":
+            speak_early(net, proxy, case, sock)
+            before += 1
         sock.send(raw(case, "request_b64"))
         interim, answer = wait_answer(sock, case)
-        judge(case, answer)
+        judge(net, case, answer)
         if "interim" in case:
             need([m.status for m in interim] == case["interim"], "1xx %s, wanted %s", interim, case["interim"])
         if case.get("upstream_reuse") is False:

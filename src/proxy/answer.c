@@ -1,0 +1,69 @@
+/*
+ * answer.c - what weir itself says to a client
+ */
+#include "proxy/answer.h"
+
+#include <errno.h>
+
+/* Another request may follow only where it is certain where it begins. */
+static bool
+must_close(const struct conn *c)
+{
+	return c->rq == NULL || c->rq->heard.used == 0 || c->is_surplus ||
+	       c->outer != NULL || c->e->is_draining || !conn_door(c)->may_follow(c->x);
+}
+
+enum next
+answer_refuse(struct conn *c, enum reason reason)
+{
+	struct exchange *x = c->x;
+	const struct reason_row *row = reason_row(reason);
+
+	x->reason = reason;
+	x->closed_by = CLOSE_WEIR;
+	if (row->type != TYPE_UPSTREAM)
+		x->verdict.allow = false;
+	conn_end_connecting(c);
+	if (row->status == 0) {
+		c->after = AFTER_CLOSE;
+		return conn_jump(c, STAGE_RECORD);
+	}
+	x->status = row->status;
+	c->after = must_close(c) ? AFTER_LINGER : AFTER_NEXT;
+	conn_door(c)->refuse(
+	    &c->out, x, c->after != AFTER_NEXT, c->rq != NULL ? c->rq->heard.at : -1);
+	return conn_jump(c, STAGE_ANSWER);
+}
+
+enum next
+answer_send(struct conn *c)
+{
+	while (c->out.n > 0) {
+		struct iovec v = { c->out.p, c->out.n };
+		ssize_t n = stream_write(&c->client, &v, 1);
+		if (n == -EAGAIN) {
+			if (!timer_is_set(&c->timer))
+				timer_set(c->e->loop, &c->timer,
+				    c->x->snapshot->settings->limits_write_timeout);
+			return WAIT;
+		}
+		if (n <= 0) {
+			c->after = AFTER_CLOSE;
+			buf_reset(&c->out);
+			break;
+		}
+		c->x->down += (uint64_t)n;
+		buf_drop(&c->out, (size_t)n);
+	}
+	buf_fini(&c->out);
+	timer_clear(&c->timer);
+	return NEXT;
+}
+
+enum next
+answer_late(struct conn *c)
+{
+	c->after = AFTER_CLOSE;
+	buf_reset(&c->out);
+	return JUMP;
+}

@@ -1,0 +1,16 @@
+/*
+ * answer.h - what weir itself says to a client, and then the record
+ */
+#ifndef WEIR_PROXY_ANSWER_H
+#define WEIR_PROXY_ANSWER_H
+
+#include "proxy/conn.h"
+
+/* The exchange ends with this reason: said through the door, or a plain close. */
+enum next answer_refuse(struct conn *c, enum reason reason);
+
+/* ANSWER: c->out is on its way. */
+enum next answer_send(struct conn *c);
+enum next answer_late(struct conn *c);
+
+#endif

@@ -1,0 +1,107 @@
+/*
+ * conns.c - what a reload, a drain and a stop do to a worker's connections
+ */
+#include "proxy/conns.h"
+
+#include "proxy/conn.h"
+#include "proxy/forward.h"
+
+#define REJUDGE_SLICE 256 /* tunnels judged again in one loop turn */
+
+/* What keeps something open for long is judged again; a websocket in a tunnel with it. */
+static bool
+is_still_allowed(struct conn *c)
+{
+	bool is_flow =
+	    c->tunnel != NULL || (c->forward != NULL && c->forward->is_spliced);
+
+	return (c->outer == NULL || exchange_rejudge(c->outer, c->e->snapshot)) &&
+	       (!is_flow || exchange_rejudge(c->x, c->e->snapshot));
+}
+
+static void
+end_by_policy(struct exchange *x)
+{
+	if (x == NULL)
+		return;
+	x->reason = REASON_POLICY_CHANGED;
+	x->error = x->verdict.why;
+	x->closed_by = CLOSE_WEIR;
+}
+
+static void
+judge_again(struct conn *c)
+{
+	if (is_still_allowed(c))
+		return;
+	end_by_policy(c->outer);
+	end_by_policy(c->x);
+	stream_reset(&c->client);
+	conn_close(c);
+}
+
+static void
+judge_slice(void *arg)
+{
+	struct engine *e = arg;
+	struct list *at, *next;
+	unsigned n = 0;
+
+	list_each_safe(at, next, &e->conns)
+	{
+		struct conn *c = list_entry(at, struct conn, link);
+		if (!c->needs_judging)
+			continue;
+		if (n++ == REJUDGE_SLICE) {
+			loop_post(e->loop, judge_slice, e);
+			return;
+		}
+		c->needs_judging = false;
+		judge_again(c);
+	}
+}
+
+void
+conns_rejudge(struct engine *e)
+{
+	struct list *at;
+
+	list_each(at, &e->conns) list_entry(at, struct conn, link)->needs_judging = true;
+	judge_slice(e);
+}
+
+void
+conns_drain(struct engine *e)
+{
+	struct list *at, *next;
+
+	list_each_safe(at, next, &e->conns)
+	{
+		struct conn *c = list_entry(at, struct conn, link);
+		if (c->stage == STAGE_GREET && c->x == NULL)
+			conn_close(c);
+	}
+	if (e->nconns == 0 && e->emptied != NULL)
+		e->emptied(e->emptied_arg);
+}
+
+static void
+stop_now(struct conn *c)
+{
+	if (c->x != NULL && c->x->reason == REASON_NONE) {
+		c->x->reason = REASON_DRAINING;
+		c->x->closed_by = CLOSE_WEIR;
+	}
+	if (c->outer != NULL)
+		c->outer->closed_by = CLOSE_WEIR;
+	stream_reset(&c->client);
+	conn_close(c);
+}
+
+void
+conns_stop(struct engine *e)
+{
+	struct list *at, *next;
+
+	list_each_safe(at, next, &e->conns) stop_now(list_entry(at, struct conn, link));
+}

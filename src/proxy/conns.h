@@ -1,0 +1,16 @@
+/*
+ * conns.h - what a worker asks of all its connections
+ */
+#ifndef WEIR_PROXY_CONNS_H
+#define WEIR_PROXY_CONNS_H
+
+#include "proxy/engine.h"
+
+/* A drain began: idle connections close, others when their exchange is over. */
+void conns_drain(struct engine *e);
+/* A second stop: everything closes now; records are written. */
+void conns_stop(struct engine *e);
+/* Open tunnels are judged again under e->snapshot, a slice each loop turn. */
+void conns_rejudge(struct engine *e);
+
+#endif

@@ -1,0 +1,102 @@
+/*
+ * greet.c - GREET: a client's bytes become an ask
+ *
+ * The exchange begins with the first byte; before it a connection is idle and
+ * holds no buffer.
+ */
+#include "proxy/greet.h"
+
+#include <errno.h>
+
+#include "proxy/answer.h"
+
+static void
+wait_for_request(struct conn *c)
+{
+	const struct settings *set = c->e->snapshot->settings;
+
+	if (c->is_waiting)
+		return;
+	c->is_waiting = true;
+	conn_drop_request(c); /* an idle connection holds no buffer */
+	timer_set(c->e->loop, &c->timer, set->limits_idle_keepalive);
+}
+
+static void
+begin_exchange(struct conn *c)
+{
+	if (c->x != NULL)
+		return;
+	c->is_waiting = false;
+	c->x =
+	    exchange_begin(c->e, c->door->name, c->outer != NULL ? c->outer->id : NULL);
+	timer_set(c->e->loop, &c->timer, c->x->snapshot->settings->limits_head_timeout);
+}
+
+static enum heard
+hear(struct conn *c)
+{
+	struct request *rq = c->rq;
+
+	return conn_door(c)->hear(&rq->heard, c->x, c->outer, buf_view(&rq->in));
+}
+
+static enum next
+ended_early(struct conn *c)
+{
+	if (c->x == NULL)
+		return conn_close(c);
+	timer_clear(&c->timer);
+	c->x->reason = REASON_CLIENT_ABORTED;
+	c->x->closed_by = CLOSE_CLIENT;
+	c->after = AFTER_CLOSE;
+	return conn_jump(c, STAGE_RECORD);
+}
+
+/* Who was reset within a head is not waited for; an idle client costs no read. */
+static bool
+may_have_more(const struct conn *c)
+{
+	return c->x != NULL ? stream_may_have_ended(&c->client)
+			    : stream_may_read(&c->client);
+}
+
+enum next
+greet_read(struct conn *c)
+{
+	for (;;) {
+		ssize_t n;
+		if (c->rq != NULL && c->rq->in.n > 0) {
+			begin_exchange(c);
+			switch (hear(c)) {
+			case HEARD_ASK:
+				timer_clear(&c->timer);
+				return NEXT;
+			case HEARD_NOTHING:
+				timer_clear(&c->timer);
+				return answer_refuse(c, c->x->reason);
+			case HEARD_MORE:
+				break;
+			}
+		} else if (c->e->is_draining) {
+			return conn_close(c);
+		}
+		n = may_have_more(c) ? stream_read(&c->client, c->e->scratch, SCRATCH)
+				     : -EAGAIN;
+		if (n == -EAGAIN) {
+			if (c->x == NULL)
+				wait_for_request(c);
+			return WAIT;
+		}
+		if (n <= 0)
+			return ended_early(c);
+		conn_need_request(c);
+		buf_add(&c->rq->in, c->e->scratch, (size_t)n);
+	}
+}
+
+enum next
+greet_late(struct conn *c)
+{
+	return c->x == NULL ? conn_close(c) : answer_refuse(c, REASON_CLIENT_TIMEOUT);
+}
