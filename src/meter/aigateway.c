@@ -559,7 +559,7 @@ gateway_read(struct call *c, const struct request *r, struct str model)
 		c->limit_name = "maxOutputTokens";
 	c->limit_hole.at = said.inside;
 	c->limit_hole.before = "\"maxOutputTokens\":";
-	c->limit_hole.after = ",";
+	c->limit_hole.after = "";
 	return true;
 }
 

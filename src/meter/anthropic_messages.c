@@ -522,7 +522,7 @@ anthropic_read(struct call *c, const struct request *r, struct str model)
 	if (c->limit_name == NULL)
 		c->limit_name = "max_tokens";
 	c->limit_hole.before = "\"max_tokens\":";
-	c->limit_hole.after = ",";
+	c->limit_hole.after = "";
 	return true;
 }
 

@@ -86,16 +86,18 @@ compare_keys(const void *a, const void *b)
 static bool
 close_keys(struct body *b, size_t from)
 {
-	struct str *key = b->key + from;
 	size_t n = b->nkey - from;
 
-	if (n > 1)
-		qsort(key, n, sizeof(*key), compare_keys);
+	b->nkey = from;
+	if (n < 2)
+		return true;
+	struct str *key = b->key + from;
+
+	qsort(key, n, sizeof(*key), compare_keys);
 	for (size_t i = 1; i < n; i++)
 		if (compare_keys(&key[i - 1], &key[i]) == 0)
 			return call_fail(
 			    b->call, CALL_AMBIGUOUS, "a key stands twice", b->in.at);
-	b->nkey = from;
 	return true;
 }
 

@@ -95,31 +95,50 @@ call_beyond(const struct call *c, const struct str *allowed, size_t n)
 	return NULL;
 }
 
-/* The number's digits, in the arena. */
 static struct str
-digits(struct call *c, uint64_t n, const char *before, const char *after)
+digits(struct call *c, uint64_t n)
 {
 	struct buf b;
 
-	buf_init(&b, 256);
-	buf_fmt(&b, "%s%llu%s", before, (unsigned long long)n, after);
+	buf_init(&b, 32);
+	buf_fmt(&b, "%llu", (unsigned long long)n);
 	struct str text = arena_str(c->arena, buf_view(&b));
 
 	buf_fini(&b);
 	return text;
 }
 
+static bool
+is_left_empty(const struct piece *object)
+{
+	return object->child == NULL || piece_is_out(object);
+}
+
+static void
+put_limit(struct call *c, struct str number)
+{
+	struct buf b;
+
+	buf_init(&b, 256);
+	buf_text(&b, c->limit_hole.before);
+	buf_str(&b, number);
+	buf_text(&b, c->limit_hole.after);
+	if (!is_left_empty(c->limit_hole.object != NULL ? c->limit_hole.object : c->root))
+		buf_char(&b, ',');
+	splices_add(&c->edits, c->limit_hole.at, 0, arena_str(c->arena, buf_view(&b)));
+	buf_fini(&b);
+}
+
 void
 call_clamp(struct call *c, uint64_t to)
 {
-	struct str number = digits(c, to, "", "");
+	struct str number = digits(c, to);
 
 	assert(!c->has_limit || to <= c->limit); /* never raised */
 	for (size_t i = 0; i < c->nlimit; i++)
 		splices_add(&c->edits, c->limit_at[i].at, c->limit_at[i].n, number);
 	if (c->nlimit == 0)
-		splices_add(&c->edits, c->limit_hole.at, 0,
-		    digits(c, to, c->limit_hole.before, c->limit_hole.after));
+		put_limit(c, number);
 	if (number.p == NULL) /* the arena is full: nothing may be sent */
 		c->edits.is_over = true;
 }

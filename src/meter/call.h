@@ -93,11 +93,12 @@ struct call {
 		size_t at, n;
 	} limit_at[CALL_LIMITS]; /* all places that say it */
 	size_t nlimit;
-	/* where a limit can be put when none is said: before .. number .. after at `at`
-	 */
+	/* where a limit can be put when none is said: before, number, after, and a comma
+	 * where the object (NULL: the body) keeps other members; clamp after stripping */
 	struct {
 		size_t at;
 		const char *before, *after;
+		const struct piece *object;
 	} limit_hole;
 	uint64_t answers;       /* n, candidateCount: at least 1 */
 	uint64_t thinking;      /* a budget the limit may not fall under, 0: none */

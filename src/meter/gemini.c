@@ -454,14 +454,15 @@ place_limit(struct call *c, const struct gemini_request *r)
 	if (c->limit_name == NULL)
 		c->limit_name = "maxOutputTokens";
 	if (r->config != NULL) {
+		c->limit_hole.object = r->config;
 		c->limit_hole.at = r->inside_config;
 		c->limit_hole.before = "\"maxOutputTokens\":";
-		c->limit_hole.after = r->config->child != NULL ? "," : "";
+		c->limit_hole.after = "";
 		return;
 	}
 	c->limit_hole.at = r->inside;
 	c->limit_hole.before = "\"generationConfig\":{\"maxOutputTokens\":";
-	c->limit_hole.after = c->root->child != NULL ? "}," : "}";
+	c->limit_hole.after = "}";
 }
 
 static bool

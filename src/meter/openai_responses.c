@@ -431,7 +431,7 @@ responses_read(struct call *c, const struct request *r, struct str model)
 		c->limit_name = "max_output_tokens";
 	c->limit_hole.at = said.inside;
 	c->limit_hole.before = "\"max_output_tokens\":";
-	c->limit_hole.after = ",";
+	c->limit_hole.after = "";
 	return true;
 }
 

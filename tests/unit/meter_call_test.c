@@ -492,6 +492,35 @@ test_clients_words_cannot_break_a_header(void **state)
 	buf_fini(&header);
 }
 
+static void
+test_stripped_request_can_still_be_clamped(void **state)
+{
+	static const struct {
+		enum provider_kind kind;
+		const char *path, *body, *sent;
+	} rows[] = {
+		{ PROVIDER_ANTHROPIC, "/v1/messages",
+		    "{\"tools\":[" SEARCH "],\"model\":\"m\"}",
+		    "{\"max_tokens\":50,\"model\":\"m\"}" },
+		{ PROVIDER_GEMINI, GEMINI, "{\"tools\":[{\"googleSearch\":{}}]}",
+		    "{\"generationConfig\":{\"maxOutputTokens\":50}}" },
+		{ PROVIDER_GEMINI, GEMINI,
+		    "{\"tools\":[{\"googleSearch\":{}}],\"generationConfig\":{}}",
+		    "{\"generationConfig\":{\"maxOutputTokens\":50}}" },
+	};
+	const struct hosted_allowed none = { false, NULL, 0 };
+	const struct hosted *which;
+
+	(void)state;
+	for (size_t i = 0; i < COUNT_OF(rows); i++) {
+		assert_row(
+		    rows[i].body, read_call(rows[i].kind, rows[i].path, rows[i].body));
+		assert_row(rows[i].body, hosted_judge(&call, &none, true, &which));
+		call_clamp(&call, 50);
+		assert_row(rows[i].body, strcmp(sent_body(), rows[i].sent) == 0);
+	}
+}
+
 /* --- what a bound is made of --- */
 
 static void
@@ -647,6 +676,7 @@ main(void)
 		cmocka_unit_test(test_limit_is_lowered_where_it_stands_and_nowhere_else),
 		cmocka_unit_test(test_hosted_tools_are_known_by_not_being_the_clients),
 		cmocka_unit_test(test_hosted_tools_are_taken_out_or_refused),
+		cmocka_unit_test(test_stripped_request_can_still_be_clamped),
 		cmocka_unit_test(test_clients_words_cannot_break_a_header),
 		cmocka_unit_test(test_facts_for_the_bound_are_read),
 		cmocka_unit_test(test_gemini_spellings_and_models_must_agree),
