@@ -7,6 +7,7 @@
 #ifndef WEIR_CMD_METERED_H
 #define WEIR_CMD_METERED_H
 
+#include "meter/api.h"
 #include "meter/bound.h"
 #include "meter/cost.h"
 #include "meter/refusal.h"

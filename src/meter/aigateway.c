@@ -225,8 +225,9 @@ note_media(struct call *c, const struct part *p)
 		return false;
 	h->type = p->type;
 	h->is_media = true;
-	p->piece->put = STR("{\"type\":\"text\",\"text\":\"[left out: the provider may not "
-			    "fetch it]\"}");
+	p->piece->put =
+	    STR("{\"type\":\"text\",\"text\":\"[left out: the provider may not "
+		"fetch it]\"}");
 	return true;
 }
 

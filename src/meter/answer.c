@@ -4,7 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "meter/api.h"
+#include "meter/family.h"
 
 static const struct {
 	const char *type;

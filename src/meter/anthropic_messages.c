@@ -500,8 +500,6 @@ static const struct object request_object = {
 static bool
 read_root(struct body *b, void *to)
 {
-	if (!body_is(b, JSON_OBJECT))
-		return body_wrong(b, "the body must be an object");
 	b->call->limit_hole.at = b->in.at;
 	return body_object(b, &request_object, to);
 }
@@ -880,38 +878,45 @@ has_fallback(const struct anthropic *s)
 }
 
 static void
-add_run(struct answer *a, const struct figures *f, const char *model, bool is_last)
+add_run(struct answer *a, const struct figures *f, const char *model)
 {
 	const struct anthropic *s = a->state;
 	struct run *place, r = { .tier = s->is_batch ? TIER_BATCH : TIER_STANDARD };
 
 	usage_name(r.model, str_of(model[0] != '\0' ? model : a->usage.model));
 	fill_run(&r, f, a->call->may_write_long);
-	r.reasoning = is_last ? s->thinking : 0;
-	r.searches = is_last ? s->searches : 0;
 	if ((place = usage_add(&a->usage)) != NULL)
 		*place = r;
 	else
 		usage_fold(&a->usage, &r);
 }
 
+/* Declined before any output: not billed. */
+static bool
+is_declined(const struct iteration *one, bool has_served)
+{
+	return has_served && one->type == ITERATION_MESSAGE && one->figures.output == 0;
+}
+
 static void
 add_runs(struct answer *a, const struct anthropic *s)
 {
 	bool has_served = has_fallback(s);
+	size_t before = a->usage.nrun;
+	struct run *last;
 
 	if (s->is_refused && s->total.output == 0 && s->niteration == 0)
 		return; /* before any output: not billed */
 	if (s->niteration == 0)
-		add_run(a, &s->total, "", true);
-	for (size_t i = 0; i < s->niteration; i++) {
-		const struct iteration *one = &s->iteration[i];
-
-		/* declined before any output: not billed */
-		if (!has_served || one->type != ITERATION_MESSAGE ||
-		    one->figures.output != 0)
-			add_run(a, &one->figures, one->model, i + 1 == s->niteration);
-	}
+		add_run(a, &s->total, "");
+	for (size_t i = 0; i < s->niteration; i++)
+		if (!is_declined(&s->iteration[i], has_served))
+			add_run(a, &s->iteration[i].figures, s->iteration[i].model);
+	if (a->usage.nrun == before)
+		return;
+	last = &a->usage.run[a->usage.nrun - 1]; /* what is said of all, once */
+	last->reasoning = s->thinking;
+	last->searches = s->searches;
 }
 
 static void

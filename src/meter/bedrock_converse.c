@@ -78,8 +78,7 @@ static const struct object request_object = {
 static bool
 read_root(struct body *b, void *to)
 {
-	return body_is(b, JSON_OBJECT) ? body_object(b, &request_object, to)
-				       : body_wrong(b, "the body must be an object");
+	return body_object(b, &request_object, to);
 }
 
 static bool

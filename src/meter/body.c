@@ -352,6 +352,12 @@ body_array(struct body *b, bool keeps_pieces, body_fn *item, void *to)
 	return b->call->error == CALL_OK;
 }
 
+static bool
+is_object(struct body *b)
+{
+	return b->token == JSON_OBJECT || body_wrong(b, "the body must be an object");
+}
+
 bool
 body_read_watching(struct body *b, struct call *c, body_fn *root, void *to,
     const char *key, const char *text)
@@ -362,7 +368,8 @@ body_read_watching(struct body *b, struct call *c, body_fn *root, void *to,
 	if ((c->root = piece_add(c->arena, NULL, 0)) == NULL)
 		call_fail(c, CALL_TOO_LARGE, "no room", 0);
 	b->piece = c->root;
-	bool is_read = c->error == CALL_OK && next(b) && root(b, to) && next(b);
+	bool is_read =
+	    c->error == CALL_OK && next(b) && is_object(b) && root(b, to) && next(b);
 
 	assert(!is_read || b->token == JSON_END);
 	free(b->key);

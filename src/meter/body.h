@@ -52,7 +52,7 @@ struct object {
 	body_fn *other;    /* what no row names; NULL: body_any() */
 };
 
-/* The whole text. */
+/* The whole text, which must be an object. */
 bool body_parse(struct body *b, struct call *c, body_fn *root, void *to);
 /* The same, and notes in *b whether a key, or a string that is `text`, stood anywhere. */
 bool body_read_watching(struct body *b, struct call *c, body_fn *root, void *to,

@@ -2,7 +2,7 @@
 
 #include <assert.h>
 
-#include "meter/api.h"
+#include "meter/family.h"
 
 /* n$ * 10^18: tokens times a rate are n$ * 10^6, and two multipliers. */
 #define SCALE_RATE ((wide)MULTIPLIER_ONE * MULTIPLIER_ONE)

@@ -442,8 +442,6 @@ read_counted(struct body *b, void *to)
 static bool
 read_root(struct body *b, void *to)
 {
-	if (!body_is(b, JSON_OBJECT))
-		return body_wrong(b, "the body must be an object");
 	((struct gemini_request *)to)->inside = b->in.at;
 	return body_object(b, &request_object, to);
 }

@@ -40,19 +40,13 @@ read_requests(struct body *b, void *to)
 }
 
 static bool
-read_root(struct body *b, void *to)
-{
-	return body_is(b, JSON_OBJECT) ? read_request(b, to)
-				       : body_wrong(b, "the body must be an object");
-}
-
-static bool
 embed_read(struct call *c, const struct request *r, struct str model)
 {
 	struct body b;
 
 	(void)r;
-	return call_names(c, model, NAMED_MAIN, 0) && body_parse(&b, c, read_root, &model);
+	return call_names(c, model, NAMED_MAIN, 0) &&
+	       body_parse(&b, c, read_request, &model);
 }
 
 /* --- answers --- */

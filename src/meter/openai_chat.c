@@ -379,6 +379,7 @@ chat_read(struct call *c, const struct request *r, struct str model)
 	c->limit_hole.before =
 	    r->kind == PROVIDER_OPENAI ? "\"max_completion_tokens\":" : "\"max_tokens\":";
 	c->limit_hole.after = "";
+	c->may_write_cache = true; /* newer models do by themselves */
 	ask_for_usage(c, &said);
 	return true;
 }

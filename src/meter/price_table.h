@@ -1,14 +1,15 @@
 /*
- * price_table.h - how price.c and price_read.c keep a table
+ * price_table.h - how a table is kept: price_read.c fills it, price.c asks it
  */
 #ifndef WEIR_METER_PRICE_TABLE_H
 #define WEIR_METER_PRICE_TABLE_H
 
 #include "base/arena.h"
 #include "base/map.h"
-#include "meter/price.h"
+#include "meter/rate.h"
 
-#define PRICE_LONGS 8 /* thresholds of one entry */
+#define PRICES_DIGEST 65 /* hex SHA-256 of the file, and a NUL */
+#define PRICE_LONGS 8    /* thresholds of one entry */
 
 /* As the file says it; -1: it does not. */
 struct price_set {

@@ -6,7 +6,7 @@
 #ifndef WEIR_METER_REFUSAL_H
 #define WEIR_METER_REFUSAL_H
 
-#include "meter/api.h"
+#include "meter/family.h"
 
 enum refusal_kind {
 	REFUSAL_REQUEST,    /* malformed, too large, an encoding */
