@@ -275,6 +275,15 @@ on_ended(void *arg, struct ledger_op *op)
 }
 
 static void
+sweep(struct ledger *l)
+{
+	if (l->is_sweeping)
+		return;
+	l->is_sweeping = true;
+	submit(l, op_new(OP_SWEEP));
+}
+
+static void
 on_health(void *arg, enum ledger_answer is)
 {
 	struct ledger *l = arg;
@@ -285,6 +294,7 @@ on_health(void *arg, enum ledger_answer is)
 	if (is == LEDGER_OK) {
 		log_info("the ledger is there");
 		retry(l);
+		sweep(l); /* says at once when it is another store than before */
 	} else if (is == LEDGER_ROLLED_BACK) {
 		log_error("the ledger is older than the one this weir has seen: no model "
 			  "call is served",
@@ -303,10 +313,7 @@ on_sweep(void *arg)
 
 	timer_set(l->loop, &l->sweep, l->sweep_ms);
 	seen_sync(&l->seen, loop_now(l->loop));
-	if (l->is_sweeping)
-		return;
-	l->is_sweeping = true;
-	submit(l, op_new(OP_SWEEP));
+	sweep(l);
 }
 
 /* ---- the thread */
@@ -343,6 +350,10 @@ static const struct {
 } schemes[] = {
 	{ { "memory:", 7 }, backend_memory, false },
 	{ { "sqlite:", 7 }, backend_sqlite, true },
+#ifdef HAVE_REDIS
+	{ { "redis://", 8 }, backend_redis, true },
+	{ { "redis+unix:", 11 }, backend_redis_unix, true },
+#endif
 };
 
 static bool

@@ -43,8 +43,8 @@ static const char *const single_sql[SINGLES] = {
 	[ROLLBACK] = "ROLLBACK",
 	[EXPIRED] = "SELECT key FROM call WHERE state = 0 AND expires <= ?1"
 		    " ORDER BY expires LIMIT ?2",
-	[PRUNE_NOTES] = "DELETE FROM note WHERE until < ?1",
-	[PRUNE_TOMBS] = "DELETE FROM tomb WHERE until < ?1",
+	[PRUNE_NOTES] = "DELETE FROM note WHERE ends < ?1",
+	[PRUNE_TOMBS] = "DELETE FROM tomb WHERE ends < ?1",
 };
 
 static const char pragmas[] = "PRAGMA trusted_schema = OFF;"
@@ -56,8 +56,8 @@ static const char pragmas[] = "PRAGMA trusted_schema = OFF;"
 static const char indexes[] =
     "CREATE INDEX IF NOT EXISTS call_held ON call (expires) WHERE state = 0;"
     "CREATE INDEX IF NOT EXISTS call_session ON call (session);"
-    "CREATE INDEX IF NOT EXISTS note_until ON note (until);"
-    "CREATE INDEX IF NOT EXISTS tomb_until ON tomb (until);";
+    "CREATE INDEX IF NOT EXISTS note_ends ON note (ends);"
+    "CREATE INDEX IF NOT EXISTS tomb_ends ON tomb (ends);";
 
 static struct sqlite *
 of(struct store *s)

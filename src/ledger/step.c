@@ -423,7 +423,7 @@ step_note_get(struct stepper *st, struct ledger_op *op)
 	struct ledger_note *note = &op->reply.note;
 	struct row_note row;
 
-	if (!get(st, ROW_NOTE, op->note, &row) || row.until <= st->meta.clock) {
+	if (!get(st, ROW_NOTE, op->note, &row) || row.ends <= st->meta.clock) {
 		op->reply.answer = LEDGER_UNKNOWN;
 		return;
 	}
@@ -433,7 +433,7 @@ step_note_get(struct stepper *st, struct ledger_op *op)
 		note->issuer = note->tenant = note->sid = STR_NONE;
 	note->text = op_text(op, row.text);
 	note->number = row.number;
-	note->until = row.until;
+	note->until = row.ends;
 	op->reply.answer = LEDGER_OK;
 }
 

@@ -24,7 +24,7 @@ who_is_forgotten(struct stepper *st, const struct op_who *who)
 	struct row_tomb tomb;
 
 	for (size_t i = 0; i < OP_TOMBS; i++)
-		if (get(st, ROW_TOMB, who->tomb[i], &tomb) && tomb.until > st->meta.clock)
+		if (get(st, ROW_TOMB, who->tomb[i], &tomb) && tomb.ends > st->meta.clock)
 			return true;
 	return false;
 }
@@ -35,7 +35,7 @@ is_revoked(struct stepper *st, const struct op_who *who)
 	struct row_note note;
 
 	return who->jti.n > 0 && get(st, ROW_NOTE, who->jti, &note) &&
-	       note.until > st->meta.clock;
+	       note.ends > st->meta.clock;
 }
 
 /*

@@ -93,7 +93,9 @@ void session_unref(struct session *s); /* NULL is fine */
 struct session_kin {
 	struct str sid;
 	unix_ms first_use; /* 0: not told */
-	void *grant;       /* NULL: none kept */
+	int64_t vm_ms;
+	struct session_limits limits;
+	void *grant; /* NULL: none kept */
 };
 
 /* What the store answered: the ask is this session's, and `gen` and turn are current. */
@@ -139,7 +141,7 @@ void session_used(struct session *s, struct str turn, int64_t tokens);
 struct seat {
 	struct list link;
 	struct session *session;
-	uint64_t turn, jti; /* by hash; 0: none */
+	uint64_t jti; /* by hash; 0: none */
 	void (*told)(void *arg, enum session_answer why);
 	void *arg;
 };
@@ -160,7 +162,8 @@ size_t sessions_detach(struct sessions *all, struct str tenant, struct str sid);
 
 /* ---- arms: a source that speaks for a session without carrying its token */
 
-/* The token's text is wiped when the arm goes.  A new arm for a source ends the old. */
+/* The token's text is wiped when the arm goes.  A new arm for a source ends the old one,
+ * and the seats it had, unless it is for the same session. */
 void sessions_arm(struct sessions *all, struct str source, struct str token,
     const struct session_ask *of, unix_ms until);
 bool sessions_disarm(struct sessions *all, struct str source);

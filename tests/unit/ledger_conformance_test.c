@@ -949,5 +949,8 @@ main(void)
 {
 	int failed = run_group(RIG_MEMORY, "memory") + run_group(RIG_SQLITE, "sqlite");
 
+#ifdef HAVE_REDIS
+	failed += run_group(RIG_REDIS, "redis");
+#endif
 	return failed;
 }

@@ -79,6 +79,15 @@ remove_one(const char *path, const struct stat *st, int what, struct FTW *at)
 	return remove(path);
 }
 
+void
+redis_empty(struct rig *r)
+{
+	char path[96];
+
+	snprintf(path, sizeof(path), "%s/appendonlydir", r->directory);
+	assert_int_equal(nftw(path, remove_one, 8, FTW_DEPTH | FTW_PHYS), 0);
+}
+
 static void
 make_directory(struct rig *r)
 {

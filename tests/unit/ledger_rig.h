@@ -36,7 +36,8 @@ void rig_close(struct rig *r);
 void rig_wait_health(struct rig *r, enum ledger_answer is);
 
 void redis_start(struct rig *r);
-void redis_kill(struct rig *r); /* with SIGKILL */
+void redis_kill(struct rig *r);  /* with SIGKILL */
+void redis_empty(struct rig *r); /* all it had on disk, while it does not run */
 
 /* The texts of the reply are gone; kin and note have theirs in static memory. */
 struct ledger_reply rig_reserve(struct rig *r, const struct ledger_reserve *q);
