@@ -148,7 +148,8 @@ read_ec(struct jwk *out, const struct json_value *key, struct arena *a)
 
 	while (i < 3 && !str_eq(crv, str_of(curves[i].crv)))
 		i++;
-	if (i == 3 || x.n != curves[i].n || y.n != curves[i].n)
+	if (i == 3 || x.p == NULL || x.n != curves[i].n || y.p == NULL ||
+	    y.n != curves[i].n)
 		return false;
 	memcpy(point + 1, x.p, x.n);
 	memcpy(point + 1 + x.n, y.p, y.n);

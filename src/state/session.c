@@ -769,9 +769,12 @@ turn_of(struct session *s, struct str name)
 enum session_answer
 session_call(struct session *s, struct str turn)
 {
-	for (struct session *at = s; at != NULL; at = at->parent)
+	struct session *at = s;
+
+	do
 		if (is_reached(at, LIMIT_SESSION_TOKENS, atomic_load(&at->tokens)))
 			return SESSION_TURN_LIMIT;
+	while ((at = at->parent) != NULL);
 	pthread_mutex_lock(&s->shard->lock);
 	struct turn *t = turn_of(s, turn);
 	bool is_over = t == NULL || is_reached(s, LIMIT_TURN_CALLS, t->calls) ||
@@ -792,8 +795,8 @@ session_used(struct session *s, struct str turn, int64_t tokens)
 	if (t != NULL)
 		t->tokens += tokens;
 	pthread_mutex_unlock(&s->shard->lock);
-	for (; s != NULL; s = s->parent)
-		atomic_fetch_add(&s->tokens, tokens);
+	for (struct session *at = s; at != NULL; at = at->parent)
+		atomic_fetch_add(&at->tokens, tokens);
 }
 
 /* ---- presence */
