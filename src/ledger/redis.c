@@ -18,6 +18,7 @@
 #include <sys/random.h>
 
 #include "base/log.h"
+#include "ledger/address.h"
 #include "ledger/args.h"
 #include "ledger/backend.h"
 
@@ -26,7 +27,6 @@
 #define LOOK_MS 250 /* how often it is asked whether an answer is overdue */
 #define BACKOFF_FIRST_MS 50
 #define BACKOFF_LAST_MS 2000
-#define PORT 6379
 #define SCAN_PAGE "500"
 #define KEYS_PER_CALL 1000
 
@@ -36,9 +36,7 @@ struct redis {
 	struct backend backend;
 	struct backend_host host;
 	const _Atomic int64_t *shift;
-	char *address; /* host, or the path of a socket */
-	int port;      /* 0: a socket */
-	char *database;
+	struct address address;
 	char *password; /* NULL: none */
 	char new_id[SEEN_ID];
 
@@ -186,7 +184,8 @@ on_connect(const redisAsyncContext *c, int status)
 
 	if (status == REDIS_OK)
 		return;
-	log_debug("redis cannot be reached", "address", r->address, "err", c->errstr);
+	log_debug(
+	    "redis cannot be reached", "address", r->address.host, "err", c->errstr);
 	is_down(r); /* hiredis frees it */
 }
 
@@ -199,7 +198,8 @@ break_off(struct redis *r, const char *why)
 	if (c == NULL)
 		return;
 	if (!r->is_closing)
-		log_warn("connection to redis ended", "address", r->address, "why", why);
+		log_warn(
+		    "connection to redis ended", "address", r->address.host, "why", why);
 	is_down(r);
 	redisAsyncFree(c);
 }
@@ -237,7 +237,7 @@ is_error(const redisReply *reply, const struct redis *r)
 		return true;
 	if (reply->type != REDIS_REPLY_ERROR)
 		return false;
-	log_warn("redis refused", "address", r->address, "err", reply->str);
+	log_warn("redis refused", "address", r->address.host, "err", reply->str);
 	return true;
 }
 
@@ -277,8 +277,9 @@ static void
 connect_now(void *arg)
 {
 	struct redis *r = arg;
-	redisAsyncContext *c = r->port != 0 ? redisAsyncConnect(r->address, r->port)
-					    : redisAsyncConnectUnix(r->address);
+	redisAsyncContext *c = r->address.port != 0
+				   ? redisAsyncConnect(r->address.host, r->address.port)
+				   : redisAsyncConnectUnix(r->address.host);
 
 	if (c == NULL || c->err) {
 		if (c != NULL)
@@ -298,7 +299,7 @@ connect_now(void *arg)
 	timer_set(r->host.loop, &r->overdue, LOOK_MS);
 	if (r->password != NULL)
 		greet(r, 2, "AUTH", r->password, STR_NONE);
-	greet(r, 2, "SELECT", r->database, STR_NONE);
+	greet(r, 2, "SELECT", r->address.database, STR_NONE);
 	for (size_t i = 0; i < SCRIPTS; i++)
 		greet(r, 3, "SCRIPT", "LOAD", buf_view(&r->script[i]));
 }
@@ -555,8 +556,7 @@ redis_close(struct backend *b)
 	if (r->password != NULL)
 		OPENSSL_cleanse(r->password, strlen(r->password));
 	free(r->password);
-	free(r->address);
-	free(r->database);
+	address_fini(&r->address);
 	free(r);
 }
 
@@ -599,47 +599,15 @@ redis_new(const struct ledger_options *o, const struct backend_host *host)
 	return r;
 }
 
-/* HOST[:PORT][/DB], a host of colons in brackets */
-static bool
-read_address(struct redis *r, struct str where)
-{
-	struct str host = where, database = STR("0"), port = STR_NONE;
-	uint64_t n = PORT, db;
-	size_t at;
-
-	if (str_find(where, '/', &at)) {
-		host = str_sub(where, 0, at);
-		database = str_sub(where, at + 1, where.n);
-	}
-	if (str_starts(host, STR("[")) && str_find(host, ']', &at)) {
-		port = str_sub(host, at + 1, host.n);
-		host = str_sub(host, 1, at - 1);
-	} else if (str_rfind(host, ':', &at)) {
-		port = str_sub(host, at, host.n);
-		host = str_sub(host, 0, at);
-	}
-	if (port.n > 0 &&
-	    (port.p[0] != ':' || !str_decimal(str_sub(port, 1, port.n), &n)))
-		return false;
-	if (host.n == 0 || n == 0 || n > 65535 || !str_decimal(database, &db) ||
-	    db > 1 << 20)
-		return false;
-	r->address = str_dup(host);
-	r->database = str_dup(database);
-	r->port = (int)n;
-	return true;
-}
-
 struct backend *
 backend_redis(
     struct str where, const struct ledger_options *o, const struct backend_host *host)
 {
 	struct redis *r = redis_new(o, host);
 
-	if (read_address(r, where))
+	if (address_read(&r->address, where))
 		return &r->backend;
-	log_error("this is no address of a redis", "url", o->url, "right",
-	    "redis://HOST:PORT/DB");
+	address_complain(o->url);
 	redis_close(&r->backend);
 	return NULL;
 }
@@ -650,7 +618,6 @@ backend_redis_unix(
 {
 	struct redis *r = redis_new(o, host);
 
-	r->address = str_dup(where);
-	r->database = mem_strdup("0");
+	address_unix(&r->address, where);
 	return &r->backend;
 }

@@ -1,8 +1,8 @@
 -- redis.lua - the ledger's rules inside Redis: what every script begins with
 --
 -- The same rules as step.c, who.c, scope.c and forget.c.  A script runs alone, so each is
--- one atomic step.  Rows are the fields of rows.def, each with its length in front
--- (FIELDS, in front of this text, says which they are).
+-- one atomic step.  A row is its numbers, each with a comma behind, and then its texts,
+-- each with its length in front (NUMS and TEXTS, in front of all this, are from rows.def).
 --
 -- Amounts have 63 bits and Lua's numbers 53, so an amount is two numbers, dollars and
 -- nanos (0..10^9-1), both exact.  Times and counts fit.
@@ -101,8 +101,13 @@ local function get(kind, key)
 	if not text then
 		return nil
 	end
-	local row, at = {}, 1
-	for _, name in ipairs(FIELDS[kind]) do
+	local nums, row = NUMS[kind], {}
+	local found = { text:match('^' .. string.rep('(%-?%d+),', #nums) .. '()') }
+	for i, name in ipairs(nums) do
+		row[name] = found[i]
+	end
+	local at = found[#nums + 1]
+	for _, name in ipairs(TEXTS[kind]) do
 		local colon = text:find(':', at, true)
 		local n = tonumber(text:sub(at, colon - 1))
 		row[name] = text:sub(colon + 1, colon + n)
@@ -113,12 +118,17 @@ end
 local has_written = false
 local function put(kind, key, row)
 	local parts, n = {}, 0
-	for _, name in ipairs(FIELDS[kind]) do
-		local value = row[name]
-		parts[n + 1], parts[n + 2], parts[n + 3] = #value, ':', value
-		n = n + 3
+	for i, name in ipairs(NUMS[kind]) do
+		n = i
+		parts[i] = row[name]
 	end
-	redis.call('SET', PREFIX .. kind .. ':' .. key, table.concat(parts))
+	parts[n + 1] = ''
+	local texts = {}
+	for i, name in ipairs(TEXTS[kind]) do
+		texts[i] = #row[name] .. ':' .. row[name]
+	end
+	redis.call('SET', PREFIX .. kind .. ':' .. key,
+		table.concat(parts, ',') .. table.concat(texts))
 	has_written = true
 end
 local function del(kind, key)

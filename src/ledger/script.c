@@ -7,19 +7,28 @@
 
 #include "ledger/row.h"
 
-void
-script_print(struct buf *to, enum script which)
+static void
+print_fields(struct buf *to, const char *name, bool is_text)
 {
-	buf_fmt(to, "local FORMAT = '%d'\nlocal FIELDS = {\n", ROW_FORMAT);
+	buf_fmt(to, "local %s = {\n", name);
 	for (size_t kind = 0; kind < ROW_KINDS; kind++) {
 		const struct row_shape *shape = &row_shapes[kind];
 
 		buf_fmt(to, "\t%s = {", shape->name);
 		for (size_t i = 0; i < shape->nfield; i++)
-			buf_fmt(to, " '%s',", shape->field[i].name);
+			if (shape->field[i].is_text == is_text)
+				buf_fmt(to, " '%s',", shape->field[i].name);
 		buf_text(to, " },\n");
 	}
 	buf_text(to, "}\n");
+}
+
+void
+script_print(struct buf *to, enum script which)
+{
+	buf_fmt(to, "local FORMAT = '%d'\n", ROW_FORMAT);
+	print_fields(to, "NUMS", false);
+	print_fields(to, "TEXTS", true);
 	buf_text(to, script_prelude);
 	buf_text(to, script_texts[which]);
 }
