@@ -12,7 +12,8 @@
  *	bill    what the provider has delivered is never more than what was charged or
  *	        is still reserved, beyond what calls cost over their reservation
  *	once    a call is charged once, whatever is sent again
- *	unsent  a call that was given back was never sent
+ *	unsent  a call that was given back was never sent, and stays given back
+ *	sums    spent and reserved are what the calls were charged and hold
  */
 #define WEIRS 2
 #define CALLS 2 /* of each weir */
@@ -23,13 +24,15 @@
 mtype = { NONE, HELD, SETTLED, LOST, UNSENT };
 
 /* the store */
-mtype state[N];
+mtype state[N] = NONE;
 byte charged[N];
 byte spent, reserved;
 
 /* the world */
 bool sent[N];      /* the call went to the provider */
 byte delivered[N]; /* what it will be billed for */
+byte late = N;     /* a reserve that is still under way to the store */
+bool released[N];
 byte settles[N];   /* how often a charge was made that was not a correction upwards */
 
 inline check_bill() {
@@ -39,13 +42,21 @@ inline check_bill() {
 		:: i < N ->
 			assert(!(state[i] == UNSENT && sent[i] && delivered[i] > 0));
 			assert(!(state[i] == NONE && sent[i]));
+			assert(!(state[i] == HELD && delivered[i] > WANT + 1));
 			assert(!(state[i] == SETTLED && charged[i] < delivered[i]));
 			assert(!(state[i] == LOST && charged[i] < WANT));
 			assert(settles[i] <= 1);
+			/* given back is given back, unless its lease had ended before */
+			assert(!(released[i] && state[i] != UNSENT && state[i] != LOST));
+			sum = sum + charged[i];
+			held = held + (state[i] == HELD -> WANT : 0);
 			i++
 		:: else -> break
 		od;
-		i = 0
+		assert(sum == spent && held == reserved);
+		i = 0;
+		sum = 0;
+		held = 0
 	}
 }
 
@@ -100,28 +111,33 @@ inline store_release(c) {
 	}
 }
 
-/* Leases end whenever they like. */
-active proctype sweep() {
-	byte i = 0;
-end:
-	do
-	:: atomic {
-		i < N && state[i] == HELD ->
-		state[i] = LOST;
+inline lose(c) {
+	atomic {
+		state[c] == HELD ->
+		state[c] = LOST;
 		reserved = reserved - WANT;
 		spent = spent + WANT;
-		charged[i] = WANT;
-		settles[i]++;
-		i = 0
+		charged[c] = WANT;
+		settles[c]++
 	}
-	:: atomic { i < N -> i++ }
-	:: atomic { i == N -> i = 0 }
+}
+
+/* Leases end whenever they like, and a question may come late. */
+active proctype world() {
+	bool ok;
+end:
+	do
+	:: lose(0)
+	:: lose(1)
+	:: lose(2)
+	:: lose(3)
+	:: late < N -> store_reserve(late, ok); ok = false; late = N
 	od
 }
 
 /* A weir that dies (goto dead) forgets c's outcome and goes on with the next call. */
 active [WEIRS] proctype weir() {
-	byte i = 0, c, cost, call = 0;
+	byte i = 0, sum = 0, held = 0, c, cost, call = 0;
 	bool ok, is_known;
 	byte me = _pid - 1;
 
@@ -136,16 +152,18 @@ active [WEIRS] proctype weir() {
 		if
 		:: goto dead
 		:: skip
-		:: store_reserve(c, ok); is_known = true
-		:: store_reserve(c, ok)
+		:: true -> store_reserve(c, ok); is_known = true
+		:: true -> store_reserve(c, ok)
+		:: late == N -> late = c
 		fi;
 		if
 		:: goto dead
 		:: !is_known -> /* in doubt: refuse the client, give it back until answered */
 			if
 			:: goto dead
-			:: store_release(c); store_release(c)
+			:: true -> store_release(c)
 			fi;
+			released[c] = true;
 			goto done
 		:: is_known && !ok -> goto done
 		:: is_known && ok
@@ -153,19 +171,20 @@ active [WEIRS] proctype weir() {
 		/* upstream */
 		sent[c] = true;
 		if
-		:: cost = 0
 		:: cost = 1
 		:: cost = WANT
 		:: cost = WANT + 1 /* more than was held */
 		fi;
-		/* a weir that is dead reads no more: what it delivers is within the bound */
+		delivered[c] = cost;
+		/* what nobody is there to say may not be beyond the bound */
 		if
-		:: cost <= WANT -> delivered[c] = cost; goto dead
-		:: skip
+		:: cost <= WANT -> goto dead
+		:: true
 		fi;
+		store_settle(c, cost);
 		if
-		:: store_settle(c, cost); delivered[c] = cost
-		:: store_settle(c, cost); store_settle(c, cost); delivered[c] = cost
+		:: true -> store_settle(c, cost) /* the answer was lost */
+		:: true
 		fi;
 dead:
 done:

@@ -53,7 +53,7 @@ redis_start(struct rig *r)
 		dup2(null, 1);
 		execlp("redis-server", "redis-server", "--port", "0", "--unixsocket",
 		    path, "--dir", r->directory, "--save", "", "--appendonly", "yes",
-		    "--appendfsync", "no", "--auto-aof-rewrite-percentage", "0",
+		    "--appendfsync", "no", "--auto-aof-rewrite-min-size", "64mb",
 		    (char *)NULL);
 		_exit(127);
 	}
