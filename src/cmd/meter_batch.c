@@ -287,7 +287,7 @@ static void
 read_request(struct line *l, const struct json_value *v)
 {
 	struct http_head *head = arena_zalloc(&l->arena, sizeof(*head));
-	struct request *r = &l->r.request;
+	struct model_request *r = &l->r.request;
 	const struct json_value *body;
 
 	if (head == NULL)
@@ -340,9 +340,9 @@ read_policy(struct line *l, const struct json_value *v)
 	if (share != NULL)
 		read_share(l, share);
 	if (str_eq(hosted, STR("allow")))
-		l->t.hosted = HOSTED_ALLOW;
+		l->t.hosted = TERMS_ALLOW;
 	if (str_eq(hosted, STR("deny")))
-		l->t.hosted = HOSTED_REFUSE;
+		l->t.hosted = TERMS_REFUSE;
 }
 
 static void

@@ -83,10 +83,10 @@ read_request(struct metered *m, const struct recorded *r, struct arena *a)
 static bool
 allows_hosted(struct metered *m, const struct terms *t)
 {
-	struct hosted_allowed allowed = { .all = t->hosted == HOSTED_ALLOW };
+	struct hosted_allowed allowed = { .all = t->hosted == TERMS_ALLOW };
 	const struct hosted *which;
 
-	if (hosted_judge(&m->call, &allowed, t->hosted == HOSTED_STRIP, &which))
+	if (hosted_judge(&m->call, &allowed, t->hosted == TERMS_STRIP, &which))
 		return true;
 	m->tool = which->type;
 	return false;

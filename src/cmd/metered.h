@@ -22,7 +22,7 @@ struct purse {
 };
 
 struct recorded {
-	struct request request;
+	struct model_request request;
 	const struct api *family; /* when kind and path tell none; may be NULL */
 	struct str model;         /* from a path of such a family */
 
@@ -36,7 +36,7 @@ struct terms {
 	const struct prices *prices;
 	yyyymmdd day;
 	bool trusts_reported;
-	enum { HOSTED_STRIP, HOSTED_REFUSE, HOSTED_ALLOW } hosted;
+	enum { TERMS_STRIP, TERMS_REFUSE, TERMS_ALLOW } hosted;
 	bool limits_models;
 	const struct str *model;
 	size_t nmodel;

@@ -35,7 +35,8 @@ enum provider_kind {
 	PROVIDER_VERCEL,
 	PROVIDER_OPENROUTER,
 	PROVIDER_LITELLM,
-	PROVIDER_NONE
+	PROVIDER_NONE,
+	PROVIDER_BEDROCK /* for `weir meter` only: no configuration names it */
 };
 
 #define UNWRITTEN INT64_C(-1) /* an amount that is neither written nor has a default */

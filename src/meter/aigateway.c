@@ -544,7 +544,7 @@ names_model(struct call *c, const struct http_head *head)
 }
 
 static bool
-gateway_read(struct call *c, const struct request *r, struct str model)
+gateway_read(struct call *c, const struct model_request *r, struct str model)
 {
 	const struct http_field *stream =
 	    http_field(r->head, STR("ai-language-model-streaming"));

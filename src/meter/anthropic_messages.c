@@ -505,7 +505,7 @@ read_root(struct body *b, void *to)
 }
 
 static bool
-anthropic_read(struct call *c, const struct request *r, struct str model)
+anthropic_read(struct call *c, const struct model_request *r, struct str model)
 {
 	struct body b;
 

@@ -36,6 +36,7 @@ shape_of(enum provider_kind kind)
 	case PROVIDER_VERCEL:
 	case PROVIDER_OPENROUTER:
 	case PROVIDER_LITELLM:
+	case PROVIDER_NONE:
 		break;
 	}
 	return SHAPE_OPENAI;
@@ -203,7 +204,7 @@ is_encoded(const struct http_head *head)
 
 static void
 begin_call(
-    struct call *c, const struct api *api, const struct request *r, struct arena *a)
+    struct call *c, const struct api *api, const struct model_request *r, struct arena *a)
 {
 	*c = (struct call){ .api = api, .arena = a, .path = r->path, .body = r->body };
 	c->answers = 1;
@@ -211,7 +212,7 @@ begin_call(
 }
 
 static bool
-read_body(struct call *c, const struct request *r, struct str model)
+read_body(struct call *c, const struct model_request *r, struct str model)
 {
 	c->has_body = true;
 	if (is_encoded(r->head))
@@ -226,7 +227,7 @@ read_body(struct call *c, const struct request *r, struct str model)
 }
 
 bool
-call_read_as(struct call *c, const struct api *api, const struct request *r,
+call_read_as(struct call *c, const struct api *api, const struct model_request *r,
     struct str model, struct arena *a)
 {
 	begin_call(c, api, r, a);
@@ -234,7 +235,7 @@ call_read_as(struct call *c, const struct api *api, const struct request *r,
 }
 
 bool
-call_read(struct call *c, const struct request *r, struct arena *a)
+call_read(struct call *c, const struct model_request *r, struct arena *a)
 {
 	struct str model;
 	const struct route *route = find_route(r->kind, r->method, r->path, &model);

@@ -18,9 +18,9 @@
  * Reads a request.  c->error tells; `a` holds what it needs beyond the request, which
  * must outlive it.  A free endpoint that has a body names its models too.
  */
-bool call_read(struct call *c, const struct request *r, struct arena *a) MUST_CHECK;
+bool call_read(struct call *c, const struct model_request *r, struct arena *a) MUST_CHECK;
 /* The same for a family that is known otherwise (`weir meter`); `model` may be empty. */
-bool call_read_as(struct call *c, const struct api *api, const struct request *r,
+bool call_read_as(struct call *c, const struct api *api, const struct model_request *r,
     struct str model, struct arena *a) MUST_CHECK;
 /* The family that serves this path, or NULL: for the shape of an early refusal. */
 const struct api *api_find(enum provider_kind kind, struct str method, struct str path);

@@ -82,7 +82,7 @@ read_root(struct body *b, void *to)
 }
 
 static bool
-bedrock_read(struct call *c, const struct request *r, struct str model)
+bedrock_read(struct call *c, const struct model_request *r, struct str model)
 {
 	struct body b;
 

@@ -7,28 +7,18 @@
 #ifndef WEIR_METER_FAMILY_H
 #define WEIR_METER_FAMILY_H
 
+#include "conf/shapes.h"
 #include "meter/call.h"
 #include "wire/head.h"
 #include "wire/scan.h"
 
 struct answer;
 
-/* What a provider speaks: gateway.providers[].kind.  BEDROCK is for `weir meter` only. */
-enum provider_kind {
-	PROVIDER_ANTHROPIC,
-	PROVIDER_OPENAI,
-	PROVIDER_GEMINI,
-	PROVIDER_VERCEL,
-	PROVIDER_OPENROUTER,
-	PROVIDER_LITELLM,
-	PROVIDER_BEDROCK,
-};
-
 /* The shape of a refusal's body. */
 enum shape { SHAPE_ANTHROPIC, SHAPE_OPENAI, SHAPE_GOOGLE, SHAPE_AWS };
 
 /* A request as it came: below the provider's own path. */
-struct request {
+struct model_request {
 	enum provider_kind kind;
 	struct str method, path; /* path and query: /v1/messages?beta=true */
 	const struct http_head *head;
@@ -41,7 +31,7 @@ struct api {
 	uint64_t image_tokens; /* no image costs more */
 
 	/* `model`: from the path, where the route has one; else p is NULL. */
-	bool (*read)(struct call *c, const struct request *r, struct str model);
+	bool (*read)(struct call *c, const struct model_request *r, struct str model);
 
 	/* What the query may say; a key in it is taken out of c->path.  NULL: anything.
 	 */

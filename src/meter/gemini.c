@@ -475,7 +475,7 @@ is_stream(struct str path)
 }
 
 static bool
-gemini_read(struct call *c, const struct request *r, struct str model)
+gemini_read(struct call *c, const struct model_request *r, struct str model)
 {
 	struct gemini_request said = { .model = model };
 	struct body b;

@@ -40,7 +40,7 @@ read_requests(struct body *b, void *to)
 }
 
 static bool
-embed_read(struct call *c, const struct request *r, struct str model)
+embed_read(struct call *c, const struct model_request *r, struct str model)
 {
 	struct body b;
 

@@ -361,7 +361,7 @@ note_online(struct call *c)
 }
 
 static bool
-chat_read(struct call *c, const struct request *r, struct str model)
+chat_read(struct call *c, const struct model_request *r, struct str model)
 {
 	struct chat_request said = { .inside = 0 };
 	struct body b;

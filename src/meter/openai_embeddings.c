@@ -35,7 +35,7 @@ read_root(struct body *b, void *to)
 }
 
 static bool
-embeddings_read(struct call *c, const struct request *r, struct str model)
+embeddings_read(struct call *c, const struct model_request *r, struct str model)
 {
 	struct body b;
 

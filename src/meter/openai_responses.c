@@ -415,7 +415,7 @@ read_root(struct body *b, void *to)
 }
 
 static bool
-responses_read(struct call *c, const struct request *r, struct str model)
+responses_read(struct call *c, const struct model_request *r, struct str model)
 {
 	struct responses_request said = { .inside = 0 };
 	struct body b;

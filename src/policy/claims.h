@@ -30,7 +30,7 @@ struct ceiling {
 	int64_t claim; /* the token's own */
 };
 
-enum hosted {
+enum hosted_claim {
 	HOSTED_NONE, /* also when nothing is said */
 	HOSTED_NAMED,
 	HOSTED_ALL
@@ -64,7 +64,7 @@ struct grant {
 	struct layer *network; /* NULL: the configured policy alone */
 	bool has_models;       /* false: every model; an empty list: none */
 	struct names models;   /* patterns: `*` is any run */
-	enum hosted hosted;
+	enum hosted_claim hosted;
 	struct names tools; /* of HOSTED_NAMED */
 
 	struct str text; /* the claims as JSON, for the store: see claims_recall() */

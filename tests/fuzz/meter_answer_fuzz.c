@@ -85,7 +85,7 @@ LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	if (size < 2)
 		return 0;
 	size_t which = data[0] % (CALLS * FORMS);
-	struct request r = { calls[which % CALLS].kind, STR("POST"),
+	struct model_request r = { calls[which % CALLS].kind, STR("POST"),
 		calls[which % CALLS].path, &head, calls[which % CALLS].body };
 	struct str in = { (const char *)data + 2, size - 2 };
 	size_t piece = (size_t)data[1] % 64 + 1;

@@ -52,7 +52,7 @@ read_body(struct call *c, size_t route, struct str body, struct arena *a)
 {
 	static struct http_field field[] = { { STR("ai-language-model-id"), STR("m") } };
 	static const struct http_head head = { .field = field, .nfield = 1 };
-	struct request r = { routes[route].kind, STR("POST"), routes[route].path, &head,
+	struct model_request r = { routes[route].kind, STR("POST"), routes[route].path, &head,
 		body };
 	bool is_read = call_read(c, &r, a);
 

@@ -23,7 +23,7 @@ static struct answer *
 begin(const struct sent *s)
 {
 	static const struct http_head request = { .kind = HTTP_REQUEST };
-	struct request r = { s->kind, STR("POST"),
+	struct model_request r = { s->kind, STR("POST"),
 		str_of(s->path != NULL ? s->path : "/v1/messages"), &request,
 		str_of(s->request != NULL ? s->request
 					  : "{\"model\":\"m\",\"max_tokens\":9}") };

@@ -60,7 +60,7 @@ static void
 read_at(enum provider_kind kind, const char *path, const char *body)
 {
 	static const struct http_head head = { .kind = HTTP_REQUEST };
-	struct request r = { kind, STR("POST"), str_of(path), &head, str_of(body) };
+	struct model_request r = { kind, STR("POST"), str_of(path), &head, str_of(body) };
 
 	arena_fini(&arena);
 	arena_init(&arena, 1 << 20);

@@ -14,7 +14,7 @@ static bool
 read_call(enum provider_kind kind, const char *path, const char *body)
 {
 	static const struct http_head head = { .kind = HTTP_REQUEST };
-	struct request r = { kind, STR("POST"), str_of(path), &head, str_of(body) };
+	struct model_request r = { kind, STR("POST"), str_of(path), &head, str_of(body) };
 
 	arena_fini(&arena);
 	arena_init(&arena, 1 << 20);
@@ -186,7 +186,7 @@ test_encoded_body_is_refused_unread(void **state)
 {
 	struct http_field field[] = { { STR("Content-Encoding"), STR("zstd") } };
 	struct http_head head = { .field = field, .nfield = 1 };
-	struct request r = { PROVIDER_ANTHROPIC, STR("POST"), STR("/v1/messages"), &head,
+	struct model_request r = { PROVIDER_ANTHROPIC, STR("POST"), STR("/v1/messages"), &head,
 		STR("{" M "\"messages\":[]}") };
 
 	(void)state;
