@@ -86,7 +86,7 @@ rules_for(const struct scene *s, struct grant *grant, struct arena *a)
 bool
 scene_take_profile(struct scene *s, const struct grant *grant, struct report *rep)
 {
-	const struct session_profile *p = grant->profile;
+	const struct session_profile *p = profile_find(s->settings, grant->profile);
 	struct ruleset_terms terms = ruleset_terms_of(s->settings);
 
 	if (p == NULL || p->policies.n == 0)

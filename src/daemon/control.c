@@ -26,8 +26,9 @@
 #define SERVERS_MAX 32 /* name servers */
 #define PIPES_EACH 64
 #define KEPT_EACH 256
-#define WATCH_EVERY ((msec)30000)  /* interfaces come and go */
-#define HEAD_EVERY ((msec)3600000) /* the audit head in the log */
+#define WATCH_EVERY ((msec)30000)   /* interfaces come and go */
+#define TOKENS_MOST ((size_t)65536) /* verified before */
+#define HEAD_EVERY ((msec)3600000)  /* the audit head in the log */
 
 struct control {
 	const struct control_options *o;
@@ -37,6 +38,9 @@ struct control {
 	struct sockets sockets;
 	struct journal *journal;
 	struct limits *limits;
+	struct sessions *sessions;
+	struct tokens *tokens;
+	struct ledger *ledger; /* NULL: nobody could have a session */
 	struct worker **worker;
 	size_t nworker, nlive;
 	struct health *health;
@@ -322,6 +326,21 @@ block_signals(bool blocks)
 
 /* ---- start ---- */
 
+static void
+ref_grant(void *grant)
+{
+	(void)grant_ref(grant);
+}
+
+static void
+unref_grant(void *grant)
+{
+	grant_unref(grant);
+}
+
+static const struct session_ops session_grants = { ref_grant, unref_grant };
+static const struct tokens_ops token_grants = { ref_grant, unref_grant };
+
 static size_t
 count_workers(const struct settings *set)
 {
@@ -360,12 +379,33 @@ open_journal(struct control *c, int uid, int gid)
 }
 
 static int
+open_ledger(struct control *c, int uid, int gid)
+{
+	const struct settings *set = c->snapshot->settings;
+	struct ledger_options o = {
+		.url = set->ledger_url,
+		.directory = set->state_dir,
+		.password = { set->ledger_password.bytes, set->ledger_password.n },
+		.uid = uid,
+		.gid = gid,
+	};
+
+	if (!snapshot_has_sessions(c->snapshot))
+		return 0;
+	c->ledger = ledger_open(&o);
+	return c->ledger != NULL ? 0 : EXIT_UNAVAILABLE;
+}
+
+static int
 make_workers(struct control *c, size_t n)
 {
 	struct worker_options o = {
 		.snapshot = c->snapshot,
 		.journal = c->journal,
 		.limits = c->limits,
+		.sessions = c->sessions,
+		.tokens = c->tokens,
+		.ledger = c->ledger,
 		.max_pipes = PIPES_EACH,
 		.max_kept = KEPT_EACH,
 		.says_refusals = c->o->config == NULL,
@@ -406,6 +446,8 @@ start_workers(struct control *c)
 {
 	block_signals(true);
 	journal_start(c->journal);
+	if (c->ledger != NULL)
+		ledger_start(c->ledger);
 	for (size_t i = 0; i < c->nworker; i++) {
 		if (worker_start(c->worker[i]) != 0) {
 			log_error("a thread cannot be started", "errno", strerror(errno));
@@ -483,7 +525,9 @@ open_all(struct control *c, uid_t *uid, gid_t *gid)
 		return EXIT_UNAVAILABLE;
 	if ((code = make_state_dir(c, *uid, *gid)) != 0)
 		return code;
-	return open_journal(c, (int)*uid, (int)*gid);
+	if ((code = open_journal(c, (int)*uid, (int)*gid)) != 0)
+		return code;
+	return open_ledger(c, (int)*uid, (int)*gid);
 }
 
 static int
@@ -500,6 +544,8 @@ start(struct control *c)
 	log_filter(redact_log, c->log_redactor);
 	c->descriptors = rights_descriptors();
 	c->limits = limits_new();
+	c->sessions = sessions_new(&session_grants);
+	c->tokens = tokens_new(TOKENS_MOST, &token_grants);
 	c->health = health_new(c->loop, is_ready, c);
 	if ((code = open_all(c, &uid, &gid)) != 0 ||
 	    (code = drop_rights(set, uid, gid)) != 0 ||
@@ -526,6 +572,8 @@ take_down(struct control *c)
 	timer_clear(&c->watch);
 	timer_clear(&c->head);
 	timer_clear(&c->drain);
+	if (c->ledger != NULL)
+		ledger_close(c->ledger); /* what it still has to say goes to the loops */
 	for (size_t i = 0; i < c->nworker; i++)
 		worker_free(c->worker[i]);
 	free(c->worker);
@@ -534,6 +582,8 @@ take_down(struct control *c)
 	if (c->journal != NULL)
 		journal_close(c->journal);
 	sockets_close(&c->sockets);
+	sessions_free(c->sessions);
+	tokens_free(c->tokens);
 	limits_free(c->limits);
 	snapshot_unref(c->snapshot);
 	log_filter(NULL, NULL);

@@ -67,6 +67,9 @@ worker_new(const struct worker_options *o, const char **why)
 	origins_init(&e->origins, e->loop, o->max_kept);
 	e->journal = o->journal;
 	e->limits = o->limits;
+	e->sessions = o->sessions;
+	e->tokens = o->tokens;
+	e->ledger = o->ledger;
 	e->snapshot = snapshot_ref(o->snapshot);
 	e->scratch = mem_alloc(SCRATCH);
 	buf_init(&e->text, (size_t)4 << 20);

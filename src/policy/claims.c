@@ -25,7 +25,8 @@ struct reading {
 	const struct claim_names *names; /* of the issuer; NULL: ours */
 	const struct json_value *root;
 	int64_t now;
-	bool is_recalled; /* time has been judged before */
+	const struct session_profile *profile; /* NULL: the top level */
+	bool is_recalled;                      /* time has been judged before */
 	const char *why;
 };
 
@@ -301,8 +302,8 @@ read_network(struct reading *r, const struct json_value *v)
 	return (r->g->network = network_layer(v, &r->why)) != NULL;
 }
 
-static const struct session_profile *
-profile_named(const struct settings *s, struct str name)
+const struct session_profile *
+profile_find(const struct settings *s, struct str name)
 {
 	for (size_t i = 0; i < s->profiles.n; i++)
 		if (str_eq(name, str_of(s->profiles.p[i].name)))
@@ -404,8 +405,9 @@ find_profile(struct reading *r)
 		return wrong(r, "the key may not speak for this profile");
 	if (str_eq(name, STR("default")))
 		return true;
-	r->g->profile = profile_named(r->source->settings, name);
-	return r->g->profile != NULL || wrong(r, "there is no such profile");
+	r->g->profile = name;
+	r->profile = profile_find(r->source->settings, name);
+	return r->profile != NULL || wrong(r, "there is no such profile");
 }
 
 static int64_t
@@ -435,7 +437,7 @@ set_caps(struct reading *r)
 {
 	static const struct session_budget none = { UNWRITTEN, UNWRITTEN, UNWRITTEN };
 	const struct settings *s = r->source->settings;
-	const struct session_profile *p = r->g->profile;
+	const struct session_profile *p = r->profile;
 	const struct session_budget *pf = p == NULL ? &none : &p->fallback;
 	const struct session_budget *pm = p == NULL ? &none : &p->max;
 

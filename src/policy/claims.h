@@ -52,8 +52,8 @@ struct grant {
 	bool is_turn_implied;
 	int64_t gen; /* iat when not said */
 	int64_t issued,
-	    expires; /* seconds since 1970; no leeway in it; or GRANT_FOREVER */
-	const struct session_profile *profile; /* the settings'; NULL: the top level */
+	    expires;        /* seconds since 1970; no leeway in it; or GRANT_FOREVER */
+	struct str profile; /* its name; empty: the top level */
 
 	struct ceiling turn_usd, session_usd; /* n$ */
 	struct ceiling vm_seconds;            /* from first use */
@@ -91,6 +91,9 @@ enum reason claims_read(struct grant **out, const struct claims_source *source,
  */
 enum reason claims_recall(struct grant **out, const struct claims_source *source,
     struct str json, const char **why) MUST_CHECK;
+
+/* NULL: there is none of that name. */
+const struct session_profile *profile_find(const struct settings *s, struct str name);
 
 struct grant *grant_ref(struct grant *g);
 void grant_unref(struct grant *g); /* NULL is fine */

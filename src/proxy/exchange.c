@@ -399,6 +399,7 @@ exchange_end(struct engine *e, struct exchange *x, const char *client)
 	count_end(x);
 	arena_fini(&x->arena);
 	free(x->canonical);
+	caller_unref(x->who);
 	snapshot_unref(x->snapshot);
 	free(x);
 }

@@ -11,6 +11,7 @@
 #include "audit/record.h"
 #include "net/dial.h"
 #include "policy/ask.h"
+#include "proxy/caller.h"
 #include "proxy/engine.h"
 
 enum close_by { CLOSE_NOBODY, CLOSE_CLIENT, CLOSE_ORIGIN, CLOSE_WEIR };
@@ -37,6 +38,9 @@ struct exchange {
 	struct ask ask;
 	const struct http_head *head; /* the request's; never NULL */
 	struct first_bytes first;
+
+	/* WHO: on whose behalf; a reference, or NULL: nobody's in particular */
+	struct caller *who;
 
 	/* DECIDE, RESOLVE, JUDGE */
 	struct admitted admitted;

@@ -5,10 +5,55 @@
 
 #include <stdlib.h>
 
+#include "base/map.h"
 #include "net/listener.h"
 #include "net/roots.h"
 #include "policy/compile.h"
 #include "policy/hosts.h"
+
+/* Rules by the name of a profile; `rules` is NULL where the top level's hold. */
+struct profiles {
+	struct map by_name;
+};
+
+struct profile {
+	struct ruleset *rules;
+};
+
+static void
+free_profile(void *value)
+{
+	struct profile *p = value;
+
+	ruleset_free(p->rules);
+	free(p);
+}
+
+static void
+profiles_free(struct profiles *p)
+{
+	map_fini(&p->by_name, free_profile);
+	free(p);
+}
+
+static struct profiles *
+load_profiles(const struct settings *set, struct report *rep)
+{
+	struct ruleset_terms terms = ruleset_terms_of(set);
+	struct profiles *p = mem_zalloc(sizeof(*p));
+
+	map_init(&p->by_name);
+	for (size_t i = 0; i < set->profiles.n; i++) {
+		const struct session_profile *row = &set->profiles.p[i];
+		struct profile *profile = mem_zalloc(sizeof(*profile));
+		if (row->policies.n > 0)
+			profile->rules =
+			    ruleset_load((const char *const *)row->policies.p,
+				row->policies.n, &terms, rep);
+		map_put(&p->by_name, str_of(row->name), profile);
+	}
+	return p;
+}
 
 static size_t
 add_listeners(struct endpoint *out, const struct texts *list)
@@ -98,6 +143,8 @@ destroy(struct snapshot *s)
 		return;
 	}
 	ruleset_free(s->rules);
+	profiles_free(s->profiles);
+	keys_free(s->keys);
 	redactor_free(s->redactor);
 	static_hosts_free(s->host, s->nhost);
 	settings_free(s->settings);
@@ -127,6 +174,8 @@ snapshot_new(struct settings *set, const struct snapshot_inputs *in, struct repo
 	s->generation = in->generation;
 	s->settings = set;
 	s->rules = load_rules(set, in, rep);
+	s->profiles = load_profiles(set, rep);
+	s->keys = keys_load(set, rep);
 	s->host = static_hosts_build(set, rep, &s->nhost);
 	s->redactor = redactor_new(
 	    (struct str){ set->redact_key.bytes, set->redact_key.n }, set->redact_id);
@@ -138,7 +187,7 @@ snapshot_new(struct settings *set, const struct snapshot_inputs *in, struct repo
 	take_services(s, in);
 	take_limits(s);
 	s->place = place_of(s);
-	if (s->rules != NULL && rep->errors == errors)
+	if (s->rules != NULL && s->keys != NULL && rep->errors == errors)
 		return s;
 	destroy(s);
 	return NULL;
@@ -162,6 +211,8 @@ snapshot_moved(struct snapshot *old)
 	s->owner = snapshot_ref(old->owner != NULL ? old->owner : old);
 	s->settings = old->settings;
 	s->rules = old->rules;
+	s->profiles = old->profiles;
+	s->keys = old->keys;
 	s->redactor = old->redactor;
 	s->host = old->host;
 	s->nhost = old->nhost;
@@ -187,4 +238,24 @@ snapshot_unref(struct snapshot *s)
 	if (s != NULL &&
 	    atomic_fetch_sub_explicit(&s->refs, 1, memory_order_acq_rel) == 1)
 		destroy(s);
+}
+
+const struct ruleset *
+snapshot_rules(const struct snapshot *s, const struct grant *g)
+{
+	const struct profile *p;
+
+	if (g == NULL || g->profile.n == 0)
+		return s->rules;
+	p = map_get(&s->profiles->by_name, g->profile);
+	if (p == NULL)
+		return NULL;
+	return p->rules != NULL ? p->rules : s->rules;
+}
+
+bool
+snapshot_has_sessions(const struct snapshot *s)
+{
+	return s->keys->n > 0 || s->settings->sessions_static.n > 0 ||
+	       s->keys->laptop != NULL;
 }
