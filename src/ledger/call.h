@@ -7,7 +7,7 @@
 #ifndef WEIR_LEDGER_CALL_H
 #define WEIR_LEDGER_CALL_H
 
-#include "ledger/ledger.h"
+#include "ledger/terms.h"
 
 void call_scope_put(struct buf *to, struct str key, usd_nano cap);
 bool call_scope_next(struct str *rest, struct str *key, usd_nano *cap);

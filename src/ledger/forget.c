@@ -11,6 +11,7 @@
 #include <string.h>
 
 #include "ledger/call.h"
+#include "ledger/charge.h"
 #include "ledger/scope.h"
 
 #define PARTS 3 /* issuer, tenant, sid */
@@ -93,11 +94,11 @@ keep_charge(struct stepper *st, const struct row_call *call)
 	while (call_scope_next(&rest, &key, &cap)) {
 		struct row_scope row;
 
-		if (!st->store->ops->get(st->store, ROW_SCOPE, key, &row, &st->memory))
+		if (!stepper_get(st, ROW_SCOPE, key, &row))
 			continue;
 		if (__builtin_add_overflow(row.base, call->charged, &row.base))
 			row.base = LEDGER_MONEY_MAX;
-		st->store->ops->put(st->store, ROW_SCOPE, key, &row);
+		stepper_put(st, ROW_SCOPE, key, &row);
 	}
 }
 
@@ -106,10 +107,10 @@ end_call(struct stepper *st, struct str key)
 {
 	struct row_call call;
 
-	if (!st->store->ops->get(st->store, ROW_CALL, key, &call, &st->memory))
+	if (!stepper_get(st, ROW_CALL, key, &call))
 		return;
 	if (call.state == CALL_HELD)
-		step_lose(st, key, &call);
+		charge_lost(st, key, &call);
 	keep_charge(st, &call);
 }
 
@@ -123,7 +124,7 @@ forget_rows(struct stepper *st, struct str asked, enum row_kind kind)
 	for (size_t i = 0; i < f.n; i++) {
 		if (kind == ROW_CALL)
 			end_call(st, f.key[i]);
-		st->store->ops->del(st->store, kind, f.key[i]);
+		stepper_del(st, kind, f.key[i]);
 		arena_reset(&st->memory);
 	}
 	arena_fini(&f.memory);
@@ -141,7 +142,6 @@ step_forget(struct stepper *st, struct ledger_op *op)
 
 	for (size_t i = 0; i < sizeof(kinds) / sizeof(*kinds); i++)
 		op->number += (int64_t)forget_rows(st, op->session, kinds[i]);
-	st->store->ops->put(st->store, ROW_TOMB, op->who.tomb[0], &tomb);
-	st->has_written = true;
+	stepper_put(st, ROW_TOMB, op->who.tomb[0], &tomb);
 	op->reply.answer = LEDGER_OK;
 }

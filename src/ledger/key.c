@@ -115,3 +115,11 @@ key_tomb(char out[static KEY_TOMB], struct str issuer, struct str tenant, struct
 	}
 	out[KEY_TOMB - 1] = '\0';
 }
+
+void
+ledger_jti_name(struct buf *to, struct str issuer, struct str tenant, struct str jti)
+{
+	key_put(to, issuer);
+	key_put(to, tenant);
+	key_put(to, jti);
+}

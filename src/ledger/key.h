@@ -12,7 +12,7 @@
 #ifndef WEIR_LEDGER_KEY_H
 #define WEIR_LEDGER_KEY_H
 
-#include "ledger/ledger.h"
+#include "ledger/terms.h"
 
 #define KEY_PART_MAX 128
 #define KEY_TOMB 65 /* hex SHA-256 with its NUL */

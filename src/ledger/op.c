@@ -403,11 +403,3 @@ op_note(enum op_kind kind, const struct ledger_note *n)
 	}
 	return or_invalid(op, is_valid);
 }
-
-void
-ledger_jti_name(struct buf *to, struct str issuer, struct str tenant, struct str jti)
-{
-	key_put(to, issuer);
-	key_put(to, tenant);
-	key_put(to, jti);
-}

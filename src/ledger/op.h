@@ -11,7 +11,7 @@
 #include "base/arena.h"
 #include "base/list.h"
 #include "ledger/key.h"
-#include "ledger/ledger.h"
+#include "ledger/terms.h"
 
 enum op_kind {
 	OP_RESERVE,
@@ -51,6 +51,8 @@ struct op_who {
 	usd_nano claim;
 	bool turns_concurrent;
 };
+
+struct ledger;
 
 struct ledger_op {
 	struct ledger *ledger;

@@ -9,8 +9,8 @@
 #ifndef WEIR_LEDGER_READER_H
 #define WEIR_LEDGER_READER_H
 
-#include "ledger/ledger.h"
 #include "ledger/row.h"
+#include "ledger/terms.h"
 
 struct reader;
 typedef void reader_row(void *arg, struct str key, const void *row);

@@ -473,7 +473,7 @@ on_page(redisAsyncContext *c, void *answer, void *arg)
 		return;
 	}
 	struct str cursor = element(reply, 0);
-	if (cursor.n >= sizeof(a->cursor)) {
+	if (cursor.p == NULL || cursor.n >= sizeof(a->cursor)) {
 		end_away(a);
 		return;
 	}

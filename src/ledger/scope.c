@@ -30,14 +30,6 @@ scope_cap(const struct row_scope *row, const struct op_scope *asked)
 	return cap;
 }
 
-usd_nano
-ledger_left(const struct ledger_room *r)
-{
-	__int128 left = (__int128)r->cap - r->spent - r->reserved;
-
-	return left < -LEDGER_MONEY_MAX ? -LEDGER_MONEY_MAX : (usd_nano)left;
-}
-
 static bool
 is_limited(const struct row_scope *row, const struct op_scope *asked)
 {

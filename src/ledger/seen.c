@@ -40,27 +40,45 @@ print_line(const struct seen *s, char out[static LINE + 1])
 	    (long long)s->revision, s->url);
 }
 
+/* MAGIC, an id or "-" and spaces, a revision of fixed length, the URL's digest */
+static bool
+parse_line(struct str line, struct str *id, uint64_t *revision, struct str *url)
+{
+	struct str magic = STR(MAGIC " "), number;
+
+	if (line.n != LINE || !str_starts(line, magic) || line.p[LINE - 1] != '\n')
+		return false;
+	*id = str_trim(str_sub(line, magic.n, SEEN_ID - 1));
+	number = str_sub(line, magic.n + SEEN_ID, REVISION_DIGITS);
+	while (number.n > 1 && number.p[0] == '0')
+		number = str_sub(number, 1, number.n);
+	*url = str_sub(line, magic.n + SEEN_ID + REVISION_DIGITS + 1, URL_HEX);
+	return id->n > 0 && str_decimal(number, revision) && *revision <= INT64_MAX;
+}
+
 /* A file that is not ours is no reason to forget what it may have said. */
 static bool
 read_line(struct seen *s)
 {
-	char line[LINE + 1] = "", id[SEEN_ID] = "", url[URL_HEX + 1] = "";
-	long long revision;
-	ssize_t n = pread(s->fd, line, LINE, 0);
+	char line[LINE + 1];
+	struct str id, url;
+	uint64_t revision;
+	ssize_t n = pread(s->fd, line, sizeof(line), 0);
 
 	if (n == 0)
 		return true;
-	if (n < 0 || sscanf(line, MAGIC " %32s %19lld %16s", id, &revision, url) != 3)
+	if (n < 0 || !parse_line((struct str){ line, (size_t)n }, &id, &revision, &url))
 		return false;
-	if (strcmp(url, s->url) != 0) {
+	if (!str_eq(url, str_of(s->url))) {
 		log_warn(
 		    "ledger.url has changed: what the other ledger held is not known "
 		    "to this one",
 		    "file", s->path);
 		return true;
 	}
-	memcpy(s->id, strcmp(id, "-") == 0 ? "" : id, sizeof(id));
-	s->revision = revision;
+	if (!str_eq(id, STR("-")))
+		memcpy(s->id, id.p, id.n);
+	s->revision = (int64_t)revision;
 	return true;
 }
 

@@ -8,73 +8,12 @@
 #include <assert.h>
 
 #include "ledger/call.h"
+#include "ledger/charge.h"
 #include "ledger/forget.h"
 #include "ledger/scope.h"
 #include "ledger/who.h"
 
 #define SWEEP_MAX 64 /* leases charged in one step; the next sweep does the rest */
-
-static bool
-get(struct stepper *st, enum row_kind kind, struct str key, void *row)
-{
-	return st->store->ops->get(st->store, kind, key, row, &st->memory);
-}
-
-static void
-put(struct stepper *st, enum row_kind kind, struct str key, const void *row)
-{
-	st->store->ops->put(st->store, kind, key, row);
-	st->has_written = true;
-}
-
-static struct row_scope
-scope_of(struct stepper *st, struct str key)
-{
-	struct row_scope row;
-
-	return get(st, ROW_SCOPE, key, &row) ? row : SCOPE_NEW;
-}
-
-static void
-say_room(struct ledger_reply *reply, usd_nano cap, const struct row_scope *row)
-{
-	reply->room[reply->nroom++] = (struct ledger_room){ cap, row->spent,
-		row->reserved, row->calls, row->tokens };
-}
-
-/* ---- the rows a call was reserved in */
-
-/* Walks the scopes of a call's row: charges each, or just says what room there is. */
-static void
-charge_scopes(struct stepper *st, struct ledger_reply *reply, const struct row_call *call,
-    usd_nano held, usd_nano charged, int64_t tokens)
-{
-	struct str rest = call->scopes, key;
-	bool is_charge = held != 0 || charged != 0 || tokens != 0;
-	usd_nano cap;
-
-	while (call_scope_next(&rest, &key, &cap)) {
-		struct row_scope row = scope_of(st, key);
-
-		if (is_charge) {
-			scope_charge(&row, held, charged, tokens);
-			put(st, ROW_SCOPE, key, &row);
-		}
-		if (reply != NULL && reply->nroom < LEDGER_SCOPES)
-			say_room(reply, cap, &row);
-	}
-}
-
-void
-step_lose(struct stepper *st, struct str key, struct row_call *call)
-{
-	call->state = CALL_LOST;
-	call->flags |= LEDGER_LOST;
-	call->cost = call->charged = call->amount;
-	call->settled_at = st->meta.clock;
-	charge_scopes(st, NULL, call, call->amount, call->charged, 0);
-	put(st, ROW_CALL, key, call);
-}
 
 /* ---- reserve */
 
@@ -102,9 +41,9 @@ load_scopes(struct stepper *st, struct ledger_op *op, struct str *keys,
 		key_window(&key, s->window, window_number(s->window, st->meta.clock));
 		keys[i] = op_text(op, buf_view(&key));
 		buf_fini(&key);
-		rows[i] = scope_of(st, keys[i]);
+		rows[i] = charge_scope_of(st, keys[i]);
 		if (scope_remember(&rows[i], s->claim, s->gen) && op->kind != OP_LOOK)
-			put(st, ROW_SCOPE, keys[i], &rows[i]);
+			stepper_put(st, ROW_SCOPE, keys[i], &rows[i]);
 		caps[i] = scope_cap(&rows[i], s);
 	}
 }
@@ -133,13 +72,13 @@ hold(struct stepper *st, struct ledger_op *op, const struct str *keys,
 	buf_init(&scopes, LEDGER_SCOPES * 1024);
 	for (size_t i = 0; i < op->nscope; i++) {
 		scope_hold(&rows[i], amount);
-		put(st, ROW_SCOPE, keys[i], &rows[i]);
+		stepper_put(st, ROW_SCOPE, keys[i], &rows[i]);
 		call_scope_put(&scopes, keys[i], caps[i]);
 	}
 	call = new_call(st, op, buf_view(&scopes));
 	call.amount = amount;
 	call.expires = st->meta.lease + op->lease_us;
-	put(st, ROW_CALL, op->call, &call);
+	stepper_put(st, ROW_CALL, op->call, &call);
 	buf_fini(&scopes);
 }
 
@@ -153,7 +92,7 @@ step_reserve(struct stepper *st, struct ledger_op *op)
 	struct ruling ruling;
 	struct row_call call;
 
-	if (get(st, ROW_CALL, op->call, &call)) {
+	if (stepper_get(st, ROW_CALL, op->call, &call)) {
 		repeat_grant(st, op, &call);
 		return;
 	}
@@ -168,7 +107,7 @@ step_reserve(struct stepper *st, struct ledger_op *op)
 	if (ruling.answer == LEDGER_OK)
 		hold(st, op, keys, rows, caps, ruling.granted);
 	for (size_t i = 0; i < op->nscope; i++)
-		say_room(reply, caps[i], &rows[i]);
+		charge_say_room(reply, caps[i], &rows[i]);
 }
 
 static void
@@ -180,7 +119,7 @@ step_look(struct stepper *st, struct ledger_op *op)
 
 	load_scopes(st, op, keys, rows, caps);
 	for (size_t i = 0; i < op->nscope; i++)
-		say_room(&op->reply, caps[i], &rows[i]);
+		charge_say_room(&op->reply, caps[i], &rows[i]);
 	op->reply.answer = LEDGER_OK;
 }
 
@@ -220,7 +159,7 @@ settle_held(struct stepper *st, struct ledger_op *op, struct row_call *call)
 	if (op->cost > call->amount)
 		call->flags |= LEDGER_OVER_HOLD;
 	charge_scopes(st, &op->reply, call, call->amount, call->charged, tokens_of(op));
-	put(st, ROW_CALL, op->call, call);
+	stepper_put(st, ROW_CALL, op->call, call);
 }
 
 /* It was charged in full, or given back; what it has cost beyond that is charged now. */
@@ -236,7 +175,7 @@ settle_late(struct stepper *st, struct ledger_op *op, struct row_call *call)
 	if (op->cost > call->amount)
 		call->flags |= LEDGER_OVER_HOLD;
 	charge_scopes(st, &op->reply, call, 0, more, tokens_of(op));
-	put(st, ROW_CALL, op->call, call);
+	stepper_put(st, ROW_CALL, op->call, call);
 }
 
 /* A store that lost the reservation (a restored copy, a failed-over replica). */
@@ -274,9 +213,10 @@ step_settle(struct stepper *st, struct ledger_op *op)
 	struct row_call call;
 
 	op->reply.answer = LEDGER_OK;
-	if (!get(st, ROW_CALL, op->call, &call)) {
+	if (!stepper_get(st, ROW_CALL, op->call, &call)) {
 		settle_unheld(st, op);
-		if (op->reply.answer != LEDGER_OK || !get(st, ROW_CALL, op->call, &call))
+		if (op->reply.answer != LEDGER_OK ||
+		    !stepper_get(st, ROW_CALL, op->call, &call))
 			return;
 	} else if (call.state == CALL_HELD) {
 		settle_held(st, op, &call);
@@ -298,7 +238,7 @@ step_renew(struct stepper *st, struct ledger_op *op)
 {
 	struct row_call call;
 
-	if (!get(st, ROW_CALL, op->call, &call)) {
+	if (!stepper_get(st, ROW_CALL, op->call, &call)) {
 		op->reply.answer = LEDGER_NOT_HELD;
 		return;
 	}
@@ -307,7 +247,7 @@ step_renew(struct stepper *st, struct ledger_op *op)
 		return;
 	}
 	call.expires = st->meta.lease + op->lease_us;
-	put(st, ROW_CALL, op->call, &call);
+	stepper_put(st, ROW_CALL, op->call, &call);
 	op->reply.answer = LEDGER_OK;
 }
 
@@ -318,7 +258,7 @@ step_release(struct stepper *st, struct ledger_op *op)
 	struct row_call call;
 
 	op->reply.answer = LEDGER_OK;
-	if (!get(st, ROW_CALL, op->call, &call))
+	if (!stepper_get(st, ROW_CALL, op->call, &call))
 		call = new_call(st, op, STR_NONE);
 	else if (call.state != CALL_HELD)
 		return;
@@ -326,7 +266,7 @@ step_release(struct stepper *st, struct ledger_op *op)
 	call.flags |= LEDGER_UNSENT;
 	call.settled_at = st->meta.clock;
 	charge_scopes(st, NULL, &call, call.amount, 0, 0);
-	put(st, ROW_CALL, op->call, &call);
+	stepper_put(st, ROW_CALL, op->call, &call);
 }
 
 static void
@@ -339,8 +279,8 @@ step_sweep(struct stepper *st, struct ledger_op *op)
 	for (size_t i = 0; i < n; i++) {
 		struct row_call call;
 
-		if (get(st, ROW_CALL, keys[i], &call) && call.state == CALL_HELD)
-			step_lose(st, keys[i], &call);
+		if (stepper_get(st, ROW_CALL, keys[i], &call) && call.state == CALL_HELD)
+			charge_lost(st, keys[i], &call);
 	}
 	st->store->ops->prune(st->store, st->meta.clock);
 	op->number = (int64_t)n;
@@ -359,16 +299,17 @@ step_adjust(struct stepper *st, struct ledger_op *op)
 	struct buf scopes;
 
 	op->reply.answer = LEDGER_OK;
-	if (get(st, ROW_CALL, op->call, &call)) {
+	if (stepper_get(st, ROW_CALL, op->call, &call)) {
 		op->reply.is_repeat = true;
 		op->reply.charged = call.charged;
 		charge_scopes(st, &op->reply, &call, 0, 0, 0);
 		return;
 	}
+	assert(op->nscope == 1);
 	load_scopes(st, op, keys, rows, caps);
 	before = rows[0].spent;
 	scope_charge(&rows[0], 0, op->cost, 0);
-	put(st, ROW_SCOPE, keys[0], &rows[0]);
+	stepper_put(st, ROW_SCOPE, keys[0], &rows[0]);
 	buf_init(&scopes, 1024);
 	call_scope_put(&scopes, keys[0], caps[0]);
 	call = new_call(st, op, buf_view(&scopes));
@@ -378,10 +319,10 @@ step_adjust(struct stepper *st, struct ledger_op *op)
 	call.flags = LEDGER_ADJUSTED;
 	call.usage = op->usage;
 	call.settled_at = st->meta.clock;
-	put(st, ROW_CALL, op->call, &call);
+	stepper_put(st, ROW_CALL, op->call, &call);
 	buf_fini(&scopes);
 	op->reply.charged = call.charged;
-	say_room(&op->reply, caps[0], &rows[0]);
+	charge_say_room(&op->reply, caps[0], &rows[0]);
 }
 
 static void
@@ -396,7 +337,7 @@ step_revoke(struct stepper *st, struct ledger_op *op)
 	struct row_session row;
 
 	op->reply.answer = LEDGER_OK;
-	if (!get(st, ROW_SESSION, op->session,
+	if (!stepper_get(st, ROW_SESSION, op->session,
 		&row)) /* before its first use: no owner yet */
 		row = (struct row_session){
 			.first_use = st->meta.clock, .gen = -1, .turn_gen = -1
@@ -404,7 +345,7 @@ step_revoke(struct stepper *st, struct ledger_op *op)
 	if (row.revoked)
 		return;
 	row.revoked = 1;
-	put(st, ROW_SESSION, op->session, &row);
+	stepper_put(st, ROW_SESSION, op->session, &row);
 }
 
 /* ---- notes */
@@ -412,7 +353,7 @@ step_revoke(struct stepper *st, struct ledger_op *op)
 static void
 step_note_put(struct stepper *st, struct ledger_op *op)
 {
-	put(st, ROW_NOTE, op->note,
+	stepper_put(st, ROW_NOTE, op->note,
 	    &(struct row_note){ op->number, op->until, op->session, op->text });
 	op->reply.answer = LEDGER_OK;
 }
@@ -423,7 +364,7 @@ step_note_get(struct stepper *st, struct ledger_op *op)
 	struct ledger_note *note = &op->reply.note;
 	struct row_note row;
 
-	if (!get(st, ROW_NOTE, op->note, &row) || row.ends <= st->meta.clock) {
+	if (!stepper_get(st, ROW_NOTE, op->note, &row) || row.ends <= st->meta.clock) {
 		op->reply.answer = LEDGER_UNKNOWN;
 		return;
 	}
@@ -442,12 +383,11 @@ step_note_delete(struct stepper *st, struct ledger_op *op)
 {
 	struct row_note row;
 
-	if (!get(st, ROW_NOTE, op->note, &row)) {
+	if (!stepper_get(st, ROW_NOTE, op->note, &row)) {
 		op->reply.answer = LEDGER_UNKNOWN;
 		return;
 	}
-	st->store->ops->del(st->store, ROW_NOTE, op->note);
-	st->has_written = true;
+	stepper_del(st, ROW_NOTE, op->note);
 	op->reply.answer = LEDGER_OK;
 }
 

@@ -7,16 +7,7 @@
 #define WEIR_LEDGER_STEP_H
 
 #include "ledger/op.h"
-#include "ledger/store.h"
-
-/* One transaction's view of the store; what the steps in it share. */
-struct stepper {
-	struct store *store;
-	struct arena memory; /* texts of rows; reset after each step */
-	struct row_meta meta;
-	bool has_written; /* this step */
-	bool is_changed;  /* this transaction: meta is to be written */
-};
+#include "ledger/stepper.h"
 
 /* Fills op->reply.  `meta.clock` and `meta.lease` are this moment. */
 void step_run(struct stepper *st, struct ledger_op *op);

@@ -5,26 +5,14 @@
 
 #include "ledger/scope.h"
 
-static bool
-get(struct stepper *st, enum row_kind kind, struct str key, void *row)
-{
-	return st->store->ops->get(st->store, kind, key, row, &st->memory);
-}
-
-static void
-put(struct stepper *st, enum row_kind kind, struct str key, const void *row)
-{
-	st->store->ops->put(st->store, kind, key, row);
-	st->has_written = true;
-}
-
 bool
 who_is_forgotten(struct stepper *st, const struct op_who *who)
 {
 	struct row_tomb tomb;
 
 	for (size_t i = 0; i < OP_TOMBS; i++)
-		if (get(st, ROW_TOMB, who->tomb[i], &tomb) && tomb.ends > st->meta.clock)
+		if (stepper_get(st, ROW_TOMB, who->tomb[i], &tomb) &&
+		    tomb.ends > st->meta.clock)
 			return true;
 	return false;
 }
@@ -34,7 +22,7 @@ is_revoked(struct stepper *st, const struct op_who *who)
 {
 	struct row_note note;
 
-	return who->jti.n > 0 && get(st, ROW_NOTE, who->jti, &note) &&
+	return who->jti.n > 0 && stepper_get(st, ROW_NOTE, who->jti, &note) &&
 	       note.ends > st->meta.clock;
 }
 
@@ -59,7 +47,7 @@ find_kin(struct stepper *st, struct ledger_op *op, struct str par)
 		key_put(&key, who->tenant);
 		key_put(&key, par);
 		if (reply->nkin == LEDGER_ANCESTORS || str_eq(par, who->sid) ||
-		    !get(st, ROW_SESSION, buf_view(&key), &row) ||
+		    !stepper_get(st, ROW_SESSION, buf_view(&key), &row) ||
 		    !str_eq(row.sub, who->sub)) {
 			answer = LEDGER_KIN;
 		} else if (row.revoked) {
@@ -113,10 +101,10 @@ note_claim(struct stepper *st, const struct op_who *who)
 
 	if (who->claim == LEDGER_NO_CLAIM)
 		return;
-	if (!get(st, ROW_SCOPE, who->scope, &row))
+	if (!stepper_get(st, ROW_SCOPE, who->scope, &row))
 		row = SCOPE_NEW;
 	if (scope_remember(&row, who->claim, who->gen))
-		put(st, ROW_SCOPE, who->scope, &row);
+		stepper_put(st, ROW_SCOPE, who->scope, &row);
 }
 
 enum ledger_answer
@@ -133,7 +121,7 @@ who_judge(struct stepper *st, struct ledger_op *op)
 		return LEDGER_FORGOTTEN;
 	if (is_revoked(st, who))
 		return LEDGER_REVOKED;
-	is_new = !get(st, ROW_SESSION, who->session, &row);
+	is_new = !stepper_get(st, ROW_SESSION, who->session, &row);
 	if (is_new)
 		row = (struct row_session){ .first_use = st->meta.clock,
 			.gen = -1,
@@ -151,7 +139,7 @@ who_judge(struct stepper *st, struct ledger_op *op)
 	if (is_turn_over(who, &row))
 		return LEDGER_TURN_ENDED;
 	if (renew(&row, who) || is_new)
-		put(st, ROW_SESSION, who->session, &row);
+		stepper_put(st, ROW_SESSION, who->session, &row);
 	note_claim(st, who);
 	op->reply.first_use = row.first_use;
 	op->reply.gen = row.gen;

@@ -4,7 +4,8 @@
 #ifndef WEIR_LEDGER_WHO_H
 #define WEIR_LEDGER_WHO_H
 
-#include "ledger/step.h"
+#include "ledger/op.h"
+#include "ledger/stepper.h"
 
 /*
  * LEDGER_OK: the session's row says so from now on (first use, turn, gen, claim), and

@@ -177,8 +177,10 @@ check_told(const struct ledger_seen *seen, const struct told *t)
 {
 	const struct row_call *row = map_get(&seen->calls, str_of(t->call));
 
-	if (row == NULL)
+	if (row == NULL) {
 		fail_msg("%s was acknowledged and is not there", t->call);
+		return;
+	}
 	if (t->is_settled && (row->state != CALL_SETTLED || row->charged != t->amount))
 		fail_msg("%s was settled at %lld", t->call, (long long)t->amount);
 	if (!t->is_settled && row->amount != t->amount)
