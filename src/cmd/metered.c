@@ -68,13 +68,15 @@ reason_of(enum call_error error)
 	return REASON_REQUEST_MALFORMED;
 }
 
-/* The provider's word on the path counts; a record may be of what weir never forwards. */
+/* A record may be of what weir never forwards; a question may not. */
 static bool
 read_request(struct metered *m, const struct recorded *r, struct arena *a)
 {
 	bool is_read = call_read(&m->call, &r->request, a);
+	bool is_foreign = r->has_response || r->model.p != NULL;
 
-	if (!is_read && m->call.error == CALL_NOT_METERED && r->family != NULL)
+	if (!is_read && m->call.error == CALL_NOT_METERED && r->family != NULL &&
+	    is_foreign)
 		is_read = call_read_as(&m->call, r->family, &r->request, r->model, a);
 	m->shape = m->call.api != NULL ? m->call.api->shape : shape_of(r->request.kind);
 	return is_read;

@@ -223,7 +223,6 @@ note_media(struct call *c, const struct part *p)
 	}
 	if ((h = call_hosts(c, STR("file_url"), p->piece)) == NULL)
 		return false;
-	h->type = p->type;
 	h->is_media = true;
 	p->piece->put =
 	    STR("{\"type\":\"text\",\"text\":\"[left out: the provider may not "
@@ -725,8 +724,7 @@ gateway_end(struct answer *a)
 	struct usage *u = &a->usage;
 	size_t at;
 
-	if (str_find(str_of(s->model), '/', &at))
-		memcpy(u->model, s->model, sizeof(u->model));
+	openai_name_model(a, str_find(str_of(s->model), '/', &at) ? s->model : "");
 	reported_note(&s->reported, u);
 	if (s->has_usage)
 		add_run(u, &s->last, u->model, a->call->tier);

@@ -60,6 +60,20 @@ openai_read_tier(struct body *b, void *to)
 
 /* --- models and limits --- */
 
+void
+openai_name_model(struct answer *a, const char *model)
+{
+	const struct call *c = a->call;
+	size_t n = 0;
+
+	for (size_t i = 0; i < c->nmodel; i++)
+		n += c->model[i].role != NAMED_ADVISOR;
+	if (model[0] != '\0')
+		usage_name(a->usage.model, str_of(model));
+	else if (n == 1)
+		usage_name(a->usage.model, c->model[0].name);
+}
+
 bool
 openai_read_model(struct body *b, void *to)
 {
@@ -445,7 +459,6 @@ note_fetch(struct call *c, const struct part *p, const char *name)
 
 	if (h == NULL)
 		return false;
-	h->type = p->type;
 	h->is_media = true;
 	p->piece->put = stand_in(p->type);
 	return true;

@@ -37,6 +37,11 @@ struct openai_tool {
 };
 bool openai_note_tool(
     struct call *c, const struct openai_tool *t, const char *const *client);
+/*
+ * Into a->usage.model: what the answer calls its model, or else the only one that the
+ * request names.  Where several might have answered nobody knows.
+ */
+void openai_name_model(struct answer *a, const char *model);
 bool openai_is_data(struct str url); /* the bytes themselves, nothing to fetch */
 
 #endif

@@ -675,7 +675,7 @@ fill_run(struct usage *u, const struct chat *s, enum tier asked)
 
 	if (run == NULL)
 		return;
-	memcpy(run->model, s->model, sizeof(run->model));
+	memcpy(run->model, u->model, sizeof(run->model));
 	run->tier = s->has_tier ? s->tier : asked;
 	run->input_total = f->prompt;
 	run->cache_read = f->cached > f->hits ? f->cached : f->hits;
@@ -693,7 +693,7 @@ chat_end(struct answer *a)
 	struct usage *u = &a->usage;
 	bool is_over = s->is_final || a->has_ended || a->form == ANSWER_JSON;
 
-	memcpy(u->model, s->model, sizeof(u->model));
+	openai_name_model(a, s->model);
 	if (s->has_usage)
 		fill_run(u, s, a->call->tier);
 	reported_note(s->gateway.cost.p != NULL ? &s->gateway : &s->last.reported, u);

@@ -84,10 +84,10 @@ embeddings_end(struct answer *a)
 	struct embeddings *s = a->state;
 	struct run *run;
 
-	memcpy(a->usage.model, s->model, sizeof(a->usage.model));
+	openai_name_model(a, s->model);
 	if (!s->has_usage || (run = usage_add(&a->usage)) == NULL)
 		return;
-	memcpy(run->model, s->model, sizeof(run->model));
+	memcpy(run->model, a->usage.model, sizeof(run->model));
 	run->input_total = s->prompt;
 	reported_note(&s->reported, &a->usage);
 	a->usage.state = USAGE_ALL;

@@ -724,7 +724,7 @@ add_answer(struct usage *u, const struct responses *s, enum tier asked)
 
 	if (run == NULL)
 		return;
-	memcpy(run->model, s->model, sizeof(run->model));
+	memcpy(run->model, u->model, sizeof(run->model));
 	run->tier = s->has_tier ? s->tier : asked;
 	run->input_total = f->input;
 	run->cache_read = f->cached;
@@ -764,7 +764,7 @@ responses_end(struct answer *a)
 	const struct responses *s = a->state;
 	struct usage *u = &a->usage;
 
-	memcpy(u->model, s->model, sizeof(u->model));
+	openai_name_model(a, s->model);
 	if (s->runs && (a->call->is_background || a->form == ANSWER_JSON)) {
 		u->state = USAGE_LATER;
 		return;
