@@ -464,6 +464,15 @@ take_id(struct answer *a, const struct scan_value *v, size_t offset)
 		usage_name(s->id, v->text);
 }
 
+/* What was spoken: a later call may name it. */
+static void
+take_spoken(struct answer *a, const struct scan_value *v, size_t offset)
+{
+	(void)offset;
+	if (v->type == JSON_STRING && !v->is_cut)
+		usage_keeps(&a->usage, v->text);
+}
+
 static void
 take_created(struct answer *a, const struct scan_value *v, size_t offset)
 {
@@ -600,6 +609,7 @@ take_error(struct answer *a, const struct scan_value *v, size_t offset)
 	ROW(take_text, 0, "choices", "[]", where, "reasoning_content") \
 	ROW(take_text, 0, "choices", "[]", where, "refusal") \
 	ROW(take_text, 0, "choices", "[]", where, "audio", "transcript") \
+	ROW(take_spoken, 0, "choices", "[]", where, "audio", "id") \
 	ROW(take_text, 0, "choices", "[]", where, "function_call", "arguments") \
 	ROW(take_text, 0, "choices", "[]", where, "tool_calls", "[]", "function", \
 	    "arguments") \

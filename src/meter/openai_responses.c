@@ -509,6 +509,17 @@ take_name(
 		usage_name((char *)s + offset, v->text);
 }
 
+/* A conversation, a container: later calls may name it. */
+static void
+take_kept(
+    struct answer *a, struct responses *s, const struct scan_value *v, size_t offset)
+{
+	(void)s;
+	(void)offset;
+	if (v->type == JSON_STRING && !v->is_cut)
+		usage_keeps(&a->usage, v->text);
+}
+
 static void
 take_tier(
     struct answer *a, struct responses *s, const struct scan_value *v, size_t offset)
@@ -649,6 +660,10 @@ take_byok(
 	ROW(take_status, 0, __VA_ARGS__ "status") \
 	ROW(take_name, offsetof(struct responses, model), __VA_ARGS__ "model") \
 	ROW(take_name, offsetof(struct responses, id), __VA_ARGS__ "id") \
+	ROW(take_kept, 0, __VA_ARGS__ "id") \
+	ROW(take_kept, 0, __VA_ARGS__ "conversation", "id") \
+	ROW(take_kept, 0, __VA_ARGS__ "output", "[]", "id") \
+	ROW(take_kept, 0, __VA_ARGS__ "output", "[]", "container_id") \
 	ROW(take_tier, 0, __VA_ARGS__ "service_tier") \
 	ROW(take_count, AT(input), __VA_ARGS__ "usage", "input_tokens") \
 	ROW(take_count, AT(cached), __VA_ARGS__ IN, "cached_tokens") \

@@ -9,8 +9,9 @@
 
 #include "base/decimal.h"
 
-#define USAGE_RUNS 32   /* what is beyond is added to a run of the same model */
-#define USAGE_MODEL 128 /* of a name; longer ones are cut and so unpriced */
+#define USAGE_RUNS 32    /* what is beyond is added to a run of the same model */
+#define USAGE_OBJECTS 32 /* that one answer makes; what is beyond belongs to nobody */
+#define USAGE_MODEL 128  /* of a name; longer ones are cut and so unpriced */
 #define USAGE_TOKENS_MAX ((int64_t)1 << 40) /* more is absurd */
 
 enum tier { TIER_STANDARD, TIER_PRIORITY, TIER_FLEX, TIER_BATCH, TIER_ULTRAFAST, TIER_N };
@@ -55,6 +56,10 @@ struct usage {
 	/* a cost in the answer itself (gateways) */
 	bool has_reported;
 	usd_nano reported; /* rounded up */
+
+	/* what the provider keeps from now on, for later calls of this session to name */
+	char object[USAGE_OBJECTS][USAGE_MODEL];
+	size_t nobject;
 };
 
 struct run *usage_add(
@@ -63,6 +68,8 @@ struct run *usage_add(
 void usage_fold(struct usage *u, const struct run *r);
 /* Sums over all runs; its model is empty. */
 struct run usage_total(const struct usage *u);
+/* Notes an object; again is once. */
+void usage_keeps(struct usage *u, struct str id);
 void usage_name(char out[static USAGE_MODEL], struct str model);
 
 /* A count as a provider writes it.  False (and u->is_absurd) when it is none. */

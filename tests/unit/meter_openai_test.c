@@ -627,6 +627,30 @@ test_usage_is_the_last_word_of_each_family(void **state)
 }
 
 static void
+test_what_the_provider_keeps_is_noted(void **state)
+{
+	static const char body[] =
+	    "{\"object\":\"response\",\"id\":\"resp_1\",\"status\":\"completed\","
+	    "\"conversation\":{\"id\":\"conv_1\"},\"output\":[{\"type\":\"message\","
+	    "\"id\":\"msg_1\"},{\"type\":\"code_interpreter_call\",\"container_id\":"
+	    "\"cntr_1\"}],\"usage\":" TOLD "}";
+	static const char *const kept[] = { "resp_1", "conv_1", "msg_1", "cntr_1" };
+	struct http_head response = { .kind = HTTP_RESPONSE, .status = 200 };
+	const struct usage *u;
+	struct answer *a;
+
+	(void)state;
+	assert_true(read_call(PROVIDER_OPENAI, RESPONSES, "{\"model\":\"m\"}"));
+	a = answer_new(&call, &response);
+	answer_feed(a, str_of(body), NULL);
+	u = answer_end(a, true);
+	assert_int_equal(u->nobject, COUNT_OF(kept));
+	for (size_t i = 0; i < COUNT_OF(kept); i++)
+		assert_string_equal(u->object[i], kept[i]);
+	answer_free(a);
+}
+
+static void
 test_the_gateways_own_words_are_read(void **state)
 {
 	static const struct answered rows[] = {
@@ -645,7 +669,8 @@ test_the_gateways_own_words_are_read(void **state)
 		    "{\"content\":[],\"finishReason\":\"stop\",\"usage\":{"
 		    "\"inputTokens\":20,"
 		    "\"outputTokens\":6,\"reasoningTokens\":2,\"cachedInputTokens\":5}}",
-		    "all v/m:20(5+0+0)>6(2)", GATEWAY, "{\"prompt\":[]}", PROVIDER_VERCEL },
+		    "all v/m:20(5+0+0)>6(2)", GATEWAY, "{\"prompt\":[]}",
+		    PROVIDER_VERCEL },
 		{ "a cost alone", "{\"providerMetadata\":{\"gateway\":{\"cost\":\"1\"}}}",
 		    "all $1000000000", GATEWAY, "{\"prompt\":[]}", PROVIDER_VERCEL },
 		{ "nothing", EV("{\"type\":\"text-delta\",\"delta\":\"a\"}"), "nothing",
@@ -760,6 +785,7 @@ main(void)
 		cmocka_unit_test(test_hosted_tools_are_taken_out),
 		cmocka_unit_test(test_a_call_that_insists_on_a_hosted_tool_is_refused),
 		cmocka_unit_test(test_usage_is_the_last_word_of_each_family),
+		cmocka_unit_test(test_what_the_provider_keeps_is_noted),
 		cmocka_unit_test(test_the_gateways_own_words_are_read),
 		cmocka_unit_test(test_null_usage_is_taken_out_of_chunks_and_nothing_else),
 		cmocka_unit_test(test_a_cut_ends_as_the_family_does),
