@@ -195,17 +195,11 @@ static bool
 note_tool(struct call *c, const struct tool *t, struct piece *piece, size_t at)
 {
 	struct str name = tool_name(t->type);
-	bool is_advisor = str_eq(name, STR("advisor"));
 	struct hosted *h;
 
 	c->tools++;
-	if (t->model.p != NULL) {
-		if (!call_names(
-			c, t->model, is_advisor ? NAMED_ADVISOR : NAMED_MENTION, at))
-			return false;
-		c->model[c->nmodel - 1].uses = t->uses;
-		c->model[c->nmodel - 1].limit = t->limit;
-	}
+	if (t->model.p != NULL && !call_names(c, t->model, NAMED_ADVISOR, at))
+		return false;
 	if (t->type.p == NULL || hosted_is_client(t->type, client_tools))
 		return true;
 	if ((h = call_hosts(c, name, piece)) == NULL)
@@ -213,9 +207,12 @@ note_tool(struct call *c, const struct tool *t, struct piece *piece, size_t at)
 	h->type = t->type;
 	h->alias = t->name;
 	h->uses = t->uses;
-	if (t->model.p != NULL)
-		c->model[c->nmodel - 1].tool = h;
 	h->fee = str_eq(name, STR("web_search")) ? FEE_SEARCH : FEE_NONE;
+	if (t->model.p != NULL) {
+		c->model[c->nmodel - 1].uses = t->uses;
+		c->model[c->nmodel - 1].limit = t->limit;
+		c->model[c->nmodel - 1].tool = h;
+	}
 	return true;
 }
 
@@ -511,10 +508,8 @@ anthropic_read(struct call *c, const struct model_request *r, struct str model)
 
 	(void)r;
 	(void)model;
-	if (!body_read_watching(&b, c, read_root, NULL, "cache_control", "1h"))
+	if (!body_parse_watching(&b, c, read_root, NULL, "cache_control", "1h"))
 		return false;
-	if (c->nmodel == 0)
-		return call_fail(c, CALL_MALFORMED, "the request names no model", 0);
 	c->may_write_cache = b.has_watched_key;
 	c->may_write_long = b.has_watched_text;
 	if (c->limit_name == NULL)
@@ -984,7 +979,7 @@ anthropic_cut(const struct answer *a, struct buf *to)
 	    "\"stop_sequence\":null},\"usage\":{\"output_tokens\":%llu}}\n\n"
 	    "event: message_stop\n"
 	    "data: {\"type\":\"message_stop\"}\n\n",
-	    (unsigned long long)(a->usage.text_bytes * 2 / 5 + 1));
+	    (unsigned long long)a->usage.text_bytes * 2 / 5 + 1);
 }
 
 const struct api api_anthropic_messages = {

@@ -211,6 +211,21 @@ begin_call(
 	c->text_bytes = r->body.n;
 }
 
+/* Keys come in any order; the main model stands first. */
+static bool
+put_main_first(struct call *c)
+{
+	for (size_t i = 0; i < c->nmodel; i++)
+		if (c->model[i].role == NAMED_MAIN) {
+			struct named main = c->model[i];
+
+			c->model[i] = c->model[0];
+			c->model[0] = main;
+			return true;
+		}
+	return call_fail(c, CALL_MALFORMED, "the request names no model", 0);
+}
+
 static bool
 read_body(struct call *c, const struct model_request *r, struct str model)
 {
@@ -223,7 +238,7 @@ read_body(struct call *c, const struct model_request *r, struct str model)
 		return false;
 	if (c->answers == 0)
 		return call_fail(c, CALL_MALFORMED, "no answer is asked for", 0);
-	return true;
+	return put_main_first(c);
 }
 
 bool

@@ -88,7 +88,7 @@ bedrock_read(struct call *c, const struct model_request *r, struct str model)
 
 	(void)r;
 	if (!call_names(c, model, NAMED_MAIN, 0) ||
-	    !body_read_watching(&b, c, read_root, NULL, "cachePoint", "1h"))
+	    !body_parse_watching(&b, c, read_root, NULL, "cachePoint", "1h"))
 		return false;
 	c->may_write_cache = b.has_watched_key;
 	c->may_write_long = b.has_watched_text;

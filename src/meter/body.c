@@ -359,7 +359,7 @@ is_object(struct body *b)
 }
 
 bool
-body_read_watching(struct body *b, struct call *c, body_fn *root, void *to,
+body_parse_watching(struct body *b, struct call *c, body_fn *root, void *to,
     const char *key, const char *text)
 {
 	*b = (struct body){ .call = c, .watched_key = key, .watched_text = text };
@@ -381,5 +381,5 @@ body_read_watching(struct body *b, struct call *c, body_fn *root, void *to,
 bool
 body_parse(struct body *b, struct call *c, body_fn *root, void *to)
 {
-	return body_read_watching(b, c, root, to, NULL, NULL);
+	return body_parse_watching(b, c, root, to, NULL, NULL);
 }

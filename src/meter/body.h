@@ -55,7 +55,7 @@ struct object {
 /* The whole text, which must be an object. */
 bool body_parse(struct body *b, struct call *c, body_fn *root, void *to);
 /* The same, and notes in *b whether a key, or a string that is `text`, stood anywhere. */
-bool body_read_watching(struct body *b, struct call *c, body_fn *root, void *to,
+bool body_parse_watching(struct body *b, struct call *c, body_fn *root, void *to,
     const char *key, const char *text);
 /* All return false after call_fail(); a value of another type is CALL_MALFORMED. */
 bool body_object(struct body *b, const struct object *o, void *to);

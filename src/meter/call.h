@@ -31,6 +31,8 @@ enum call_error {
 	CALL_FOREIGN_KEY, /* keys for providers in the body: credential_refused 403 */
 };
 
+struct hosted;
+
 /* A model that may run, and how often. */
 struct named {
 	struct str name;

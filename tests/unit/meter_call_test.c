@@ -145,6 +145,9 @@ test_what_two_readers_could_read_differently_is_refused(void **state)
 		{ "no object", "[]", CALL_MALFORMED },
 		{ "nothing", "", CALL_MALFORMED },
 		{ "no model", "{\"max_tokens\":9}", CALL_MALFORMED },
+		{ "only a tool's model",
+		    "{\"tools\":[{\"type\":\"advisor_1\",\"model\":\"m\"}]}",
+		    CALL_MALFORMED },
 		{ "an empty model", "{\"model\":\"\"}", CALL_MALFORMED },
 		{ "a model that is no string", "{\"model\":[\"m\"]}", CALL_MALFORMED },
 		{ "a limit below nothing", "{\"model\":\"m\",\"max_tokens\":-1}",
@@ -207,6 +210,8 @@ test_every_model_that_may_run_is_named(void **state)
 		    "{\"model\":\"a\",\"fallbacks\":[{\"model\":\"b\"},{\"model\":\"c\"}]"
 		    "}",
 		    "a:0 b:1 c:1 " },
+		{ "the main one stands first",
+		    "{\"fallbacks\":[{\"model\":\"b\"}],\"model\":\"a\"}", "a:0 b:1 " },
 		{ "whatever the provider chooses",
 		    "{\"model\":\"a\",\"fallbacks\":\"default\"}", "a:0 default:1 " },
 		{ "an advisor",
@@ -217,7 +222,7 @@ test_every_model_that_may_run_is_named(void **state)
 		{ "a tool nobody knows",
 		    "{\"model\":\"a\",\"tools\":[{\"type\":\"oracle_1\",\"model\":\"b\"}]"
 		    "}",
-		    "a:0 b:4 " },
+		    "a:0 b:3 " },
 		{ "in a key nobody knows",
 		    "{\"model\":\"a\",\"router\":{\"models\":[\"b\",\"c\"]}}",
 		    "a:0 b:4 c:4 " },
@@ -521,6 +526,22 @@ test_stripped_request_can_still_be_clamped(void **state)
 	}
 }
 
+static void
+test_model_of_a_stripped_tool_does_not_run(void **state)
+{
+	static const struct str allowed[] = { { "m", 1 } };
+	const struct hosted_allowed none = { false, NULL, 0 };
+	const struct hosted *which;
+
+	(void)state;
+	assert_true(
+	    read_messages("{\"model\":\"m\",\"tools\":[{\"type\":\"advisor_1\",\"model\":"
+			  "\"dear\"}]}"));
+	assert_true(str_eq(call_beyond(&call, allowed, 1)->name, STR("dear")));
+	assert_true(hosted_judge(&call, &none, true, &which));
+	assert_null(call_beyond(&call, allowed, 1));
+}
+
 /* --- what a bound is made of --- */
 
 static void
@@ -677,6 +698,7 @@ main(void)
 		cmocka_unit_test(test_hosted_tools_are_known_by_not_being_the_clients),
 		cmocka_unit_test(test_hosted_tools_are_taken_out_or_refused),
 		cmocka_unit_test(test_stripped_request_can_still_be_clamped),
+		cmocka_unit_test(test_model_of_a_stripped_tool_does_not_run),
 		cmocka_unit_test(test_clients_words_cannot_break_a_header),
 		cmocka_unit_test(test_facts_for_the_bound_are_read),
 		cmocka_unit_test(test_gemini_spellings_and_models_must_agree),
