@@ -9,6 +9,7 @@
 
 #include "cmd/main.h"
 #include "cmd/meter_batch.h"
+#include "cmd/metered_print.h"
 #include "cmd/usage.h"
 
 #define FIELDS 32

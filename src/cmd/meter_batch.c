@@ -10,6 +10,7 @@
 #include <string.h>
 
 #include "cmd/main.h"
+#include "cmd/metered_print.h"
 #include "wire/json.h"
 #include "wire/url.h"
 

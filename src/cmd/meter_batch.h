@@ -16,8 +16,4 @@
  * code: 78 when some line could not be asked. */
 int meter_batch_run(const struct prices *common, yyyymmdd day);
 
-/* What `weir meter` says of one call, as JSON; `id` is JSON text, p NULL: none. */
-void metered_print(const struct metered *m, const struct terms *t, struct str id,
-    const struct metered *each, size_t neach, struct buf *to);
-
 #endif

@@ -1,7 +1,7 @@
 /*
  * metered_print.c - what the meter says of one call, as JSON
  */
-#include "cmd/meter_batch.h"
+#include "cmd/metered_print.h"
 
 #include <string.h>
 

@@ -13,7 +13,6 @@
 #include <string.h>
 
 #include "policy/network.h"
-#include "policy/token.h"
 #include "wire/json.h"
 
 #define GRANT_MEMORY ((size_t)8 << 20) /* of at most 8 KB of claims */
@@ -264,7 +263,7 @@ read_not_before(struct reading *r, const struct json_value *v)
 	if (!read_count(
 		r, v, YEAR_9999, &from, "nbf is no whole number of seconds since 1970"))
 		return false;
-	return r->is_recalled || from <= r->now + TOKEN_LEEWAY_S ||
+	return r->is_recalled || from <= r->now + CLAIM_LEEWAY_S ||
 	       wrong(r, "nbf is in the future");
 }
 
@@ -364,7 +363,7 @@ check_time(struct reading *r)
 
 	if (r->is_recalled || !r->source->is_token)
 		return true;
-	if (g->issued > r->now + TOKEN_LEEWAY_S)
+	if (g->issued > r->now + CLAIM_LEEWAY_S)
 		return wrong(r, "iat is in the future");
 	if (g->expires - r->now > r->source->settings->sessions_max_ttl)
 		return wrong(r, "exp is further away than sessions.max_ttl");
@@ -577,7 +576,7 @@ read_all(struct reading *r)
 			return REASON_SESSION_INVALID;
 	}
 	if (r->g->expires != GRANT_FOREVER && !r->is_recalled &&
-	    r->g->expires + TOKEN_LEEWAY_S <= r->now) {
+	    r->g->expires + CLAIM_LEEWAY_S <= r->now) {
 		r->why = "exp is over";
 		return REASON_SESSION_EXPIRED;
 	}

@@ -17,9 +17,9 @@
 #include "policy/ruleset.h"
 #include "policy/verdict.h"
 
-#define CLAIM_WORD_MAX 128 /* sid, tenant, sub, turn, jti, par, profile, issuer */
-#define CLAIM_HOSTS_MAX 256
+#define CLAIM_WORD_MAX 128  /* sid, tenant, sub, turn, jti, par, profile, issuer */
 #define CLAIM_NAMES_MAX 256 /* models, hosted tools */
+#define CLAIM_LEEWAY_S 30   /* of iat, nbf, exp: clocks differ */
 #define GRANT_UNSAID INT64_C(-1)
 #define GRANT_FOREVER INT64_MAX
 

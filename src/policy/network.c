@@ -5,8 +5,6 @@
 
 #include <assert.h>
 
-#include "policy/claims.h"
-
 #define MODEL_MEMORY ((size_t)1 << 20)
 
 static const char not_network[] =
@@ -62,7 +60,7 @@ add_rule(
 	struct rule *r = m->allow;
 	const char *why = NULL;
 
-	if (hosts->type != JSON_ARRAY || hosts->n > CLAIM_HOSTS_MAX)
+	if (hosts->type != JSON_ARRAY || hosts->n > NETWORK_HOSTS_MAX)
 		return "the hosts of network are no list of at most 256";
 	*r = (struct rule){
 		.name = "network",

@@ -15,7 +15,6 @@
 #include "policy/keys.h"
 
 #define TOKEN_MAX 8192
-#define TOKEN_LEEWAY_S 30
 #define TOKEN_DIGEST 32
 
 /*
