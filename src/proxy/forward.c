@@ -6,7 +6,6 @@
 #include <assert.h>
 #include <errno.h>
 #include <string.h>
-#include <sys/socket.h>
 
 #include "proxy/remake.h"
 #include "wire/ws.h"
@@ -575,11 +574,12 @@ on_timer(void *arg)
 static bool
 is_client_lost(struct forward *f, unsigned what)
 {
-	char byte;
+	ssize_t n;
 
-	return (what & (STREAM_READ | STREAM_HUP)) != 0 && is_up_over(f) &&
-	       recv(f->client->fd, &byte, 1, MSG_PEEK | MSG_DONTWAIT) < 0 &&
-	       errno != EAGAIN;
+	if ((what & (STREAM_READ | STREAM_HUP)) == 0 || !is_up_over(f))
+		return false;
+	n = stream_peek(f->client);
+	return n < 0 && n != -EAGAIN;
 }
 
 static void
@@ -663,10 +663,7 @@ send_request(struct forward *f, struct str rest)
 static bool
 has_spoken_early(const struct stream *origin)
 {
-	char byte;
-
-	return stream_may_read(origin) &&
-	       recv(origin->fd, &byte, 1, MSG_PEEK | MSG_DONTWAIT) > 0;
+	return stream_may_read(origin) && stream_peek(origin) > 0;
 }
 
 static void

@@ -5,7 +5,6 @@
 
 #include <assert.h>
 #include <errno.h>
-#include <sys/socket.h>
 
 #include "base/count.h"
 #include "base/err.h"
@@ -46,10 +45,9 @@ abandoned(struct conn *c)
 static bool
 is_abandoned(struct conn *c)
 {
-	char byte;
-	ssize_t n = recv(c->client.fd, &byte, 1, MSG_PEEK | MSG_DONTWAIT);
+	ssize_t n = stream_peek(&c->client);
 
-	return (n < 0 && errno != EAGAIN) || (n == 0 && exchange_is_tunnel(c->x));
+	return (n < 0 && n != -EAGAIN) || (n == 0 && exchange_is_tunnel(c->x));
 }
 
 static enum next

@@ -7,7 +7,6 @@
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/socket.h>
 
 #include "wire/hello.h"
 
@@ -347,10 +346,7 @@ walk_records(struct peek *p)
 static bool
 has_ended(const struct stream *s)
 {
-	char byte;
-
-	return (s->ready & STREAM_HUP) &&
-	       recv(s->fd, &byte, 1, MSG_PEEK | MSG_DONTWAIT) == 0;
+	return (s->ready & STREAM_HUP) && stream_peek(s) == 0;
 }
 
 /* Early data need not wait for the server (RFC 8446 2.3); a second hello must. */
