@@ -40,8 +40,7 @@ void resolver_free(struct resolver *r); /* cancels everything */
 struct lookup *resolver_start(struct resolver *r, struct str asker,
     const struct host *name, resolver_done *done, void *arg);
 void lookup_cancel(struct lookup *l);
-/* The same answer at once when it is cached (or dns.hosts); saves a turn on the hot path.
- */
+/* The same answer at once when it needs no question (a literal, dns.hosts, the cache). */
 bool resolver_cached(struct resolver *r, const struct host *name, struct found *out);
 /* A reload: other servers and hosts; the cache is emptied, lookups under way finish. */
 bool resolver_reconfigure(

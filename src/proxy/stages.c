@@ -167,10 +167,6 @@ stage_resolve(struct conn *c)
 		x->snapshot->settings->limits_client_connecting))
 		return answer_refuse(c, REASON_CONCURRENCY_LIMITED);
 	c->has_connecting = true;
-	if (x->ask.host.is_literal) {
-		found = (struct found){ .count = 1, .addr = { x->ask.host.addr } };
-		return resolved(c, &found);
-	}
 	if (resolver_cached(c->e->resolver, &x->ask.host, &found))
 		return resolved(c, &found);
 	exchange_resolving(x);
