@@ -4,6 +4,7 @@
 #include "daemon/control.h"
 
 #include <errno.h>
+#include <pthread.h>
 #include <sched.h>
 #include <signal.h>
 #include <stdlib.h>
@@ -40,6 +41,7 @@ struct control {
 	struct worker **worker;
 	size_t nworker, nlive;
 	struct health *health;
+	pthread_rwlock_t log_lock; /* workers log while a reload replaces it: */
 	struct redactor *log_redactor;
 	struct event *sig[4];
 	struct timer watch, head, drain;
@@ -127,14 +129,33 @@ record_event(struct control *c, const char *event)
 static void
 redact_log(struct buf *value, void *arg)
 {
+	struct control *c = arg;
 	struct buf clean;
+	size_t masked;
 
 	buf_init(&clean, value->max + 4096);
-	if (redact(arg, REDACT_TEXT, buf_view(value), &clean) > 0) {
+	pthread_rwlock_rdlock(&c->log_lock);
+	masked = redact(c->log_redactor, REDACT_TEXT, buf_view(value), &clean);
+	pthread_rwlock_unlock(&c->log_lock);
+	if (masked > 0) {
 		buf_reset(value);
 		buf_str(value, buf_view(&clean));
 	}
 	buf_fini(&clean);
+}
+
+static void
+set_log(struct control *c, const struct settings *set)
+{
+	struct str key = { set->redact_key.bytes, set->redact_key.n };
+	struct redactor *new = redactor_new(key, set->redact_id), *old;
+
+	log_setup((enum log_level)set->log_level, (enum log_format)set->log_format);
+	pthread_rwlock_wrlock(&c->log_lock);
+	old = c->log_redactor;
+	c->log_redactor = new;
+	pthread_rwlock_unlock(&c->log_lock);
+	redactor_free(old);
 }
 
 /* ---- reload ---- */
@@ -189,8 +210,7 @@ reload(struct control *c)
 		log_error("reload refused: what was in force stays in force");
 	} else {
 		log_not_reloadable(c->snapshot->settings, s->settings);
-		log_setup((enum log_level)s->settings->log_level,
-		    (enum log_format)s->settings->log_format);
+		set_log(c, s->settings);
 		publish(c, s);
 		count_add(COUNT_RELOADS, 1);
 		log_info("reloaded", "generation", NUM((int64_t)s->generation), "policy",
@@ -494,10 +514,8 @@ start(struct control *c)
 	gid_t gid = (gid_t)-1;
 	int code;
 
-	log_setup((enum log_level)set->log_level, (enum log_format)set->log_format);
-	c->log_redactor = redactor_new(
-	    (struct str){ set->redact_key.bytes, set->redact_key.n }, set->redact_id);
-	log_filter(redact_log, c->log_redactor);
+	set_log(c, set);
+	log_filter(redact_log, c);
 	c->descriptors = rights_descriptors();
 	c->limits = limits_new();
 	c->health = health_new(c->loop, is_ready, c);
@@ -538,6 +556,7 @@ take_down(struct control *c)
 	snapshot_unref(c->snapshot);
 	log_filter(NULL, NULL);
 	redactor_free(c->log_redactor);
+	pthread_rwlock_destroy(&c->log_lock);
 	loop_free(c->loop);
 }
 
@@ -564,7 +583,9 @@ load_first(struct control *c)
 int
 control_run(const struct control_options *o)
 {
-	struct control c = { .o = o, .loop = loop_new() };
+	struct control c = {
+		.o = o, .loop = loop_new(), .log_lock = PTHREAD_RWLOCK_INITIALIZER
+	};
 	int code;
 
 	watch_signals(&c); /* before anything listens: whoever sees weir may signal it */

@@ -61,6 +61,21 @@ def test_a_broken_policy_leaves_the_old_one(weir, upstream, connect, broken):
     assert get(proxy, connect, "http://other.test/").status == 403
 
 
+def test_a_new_redact_key_marks_secrets_in_the_log_too(weir, tmp_path):
+    keys = [tmp_path / name for name in ("old.key", "new.key")]
+    for key in keys:
+        key.write_text("key in " + key.name)
+    proxy = weir([http(NAME)], {"redact": {"key": "file:%s" % keys[0], "id": "old"}})
+    proxy.config["redact"] = {"key": "file:%s" % keys[1], "id": "new"}
+    proxy.reload()
+    wait_for(lambda: " reloaded " in proxy.log(), what="the reload")
+    proxy.config["policies"] = [proxy.path("password=hunter" "2.yaml")]
+    proxy.reload()
+    wait_for(lambda: "reload refused" in proxy.log(), what="a word about the policy that is not there")
+    assert "password=~redacted.password.new." in proxy.log()
+    assert "hunter" not in proxy.log() and ".old." not in proxy.log()
+
+
 def test_open_tunnels_are_judged_again(weir, echo, connect):
     proxy = weir([tcp(NAME, echo.port), tcp("stays.test", echo.port)])
     gone, stays = open_tunnel(proxy, connect, echo.port), open_tunnel(proxy, connect, echo.port, "stays.test")
