@@ -113,10 +113,10 @@ reason_of_dial(int err)
 static void
 keep_answer(struct exchange *x, const struct found *found)
 {
-	for (; x->nanswer < found->count &&
-	       x->nanswer < sizeof(x->answer) / sizeof(x->answer[0]);
-	     x->nanswer++)
-		x->answer[x->nanswer] = found->addr[x->nanswer];
+	assert(x->answer == NULL && found->count <= DNS_ADDRS_MAX);
+	x->nanswer = (uint8_t)found->count;
+	x->answer = mem_alloc(found->count * sizeof(*x->answer));
+	memcpy(x->answer, found->addr, found->count * sizeof(*x->answer));
 	if (found->chain > 0 && !host_eq(&found->canonical, &x->ask.host))
 		x->canonical = mem_strdup(found->canonical.name);
 }
@@ -399,6 +399,7 @@ exchange_end(struct engine *e, struct exchange *x, const char *client)
 	count_end(x);
 	arena_fini(&x->arena);
 	free(x->canonical);
+	free(x->answer);
 	snapshot_unref(x->snapshot);
 	free(x);
 }

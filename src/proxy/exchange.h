@@ -44,7 +44,7 @@ struct exchange {
 	struct vetted *vetted; /* the arena's; NULL before and after dialling */
 	char *canonical;       /* end of the CNAME chain when it differs; owned */
 	const char *dropped;   /* why the answer was refused; static */
-	struct addr answer[2]; /* the first ones, for the record */
+	struct addr *answer;   /* what the name resolved to, for the record; owned */
 	uint8_t nanswer;
 	uint8_t flags;
 	bool has_upstream;

@@ -167,6 +167,15 @@ def test_a_record_says_what_happened(proxy, upstream, connect):
     assert list(record)[-1] == "prev"
 
 
+def test_every_answer_is_recorded_and_explained(weir, connect):
+    answers = ["127.0.0.1", "127.0.0.2", "127.0.0.3", "10.0.0.1"]
+    proxy = weir([http(NAME)], {"errors": "developer", "dns": {"hosts": {NAME: answers}}})
+    error = json.loads(get(connect(proxy)).body)["error"]
+    assert error["reason"] == "address_denied"
+    assert error["trace"][-1]["verdict"] == "deny" and error["trace"][-1]["stage"] == "address"
+    assert proxy.finals(1)[0]["dns"]["answers"] == answers
+
+
 # -- the chain
 
 def test_the_chain_holds_over_a_restart(proxy, connect):
