@@ -427,8 +427,9 @@ start_workers(struct control *c)
 	block_signals(true);
 	journal_start(c->journal);
 	for (size_t i = 0; i < c->nworker; i++) {
-		if (worker_start(c->worker[i]) != 0) {
-			log_error("a thread cannot be started", "errno", strerror(errno));
+		int error = worker_start(c->worker[i]);
+		if (error != 0) {
+			log_error("a thread cannot be started", "err", strerror(error));
 			block_signals(false);
 			return EXIT_UNAVAILABLE;
 		}
@@ -459,7 +460,7 @@ make_state_dir(const struct control *c, uid_t uid, gid_t gid)
 		return 0;
 	if (mkdir(set->state_dir, 0700) != 0 && errno != EEXIST) {
 		log_error("the state directory cannot be made", "path", set->state_dir,
-		    "errno", strerror(errno));
+		    "err", strerror(errno));
 		return EXIT_UNAVAILABLE;
 	}
 	if (uid != (uid_t)-1 && chown(set->state_dir, uid, gid) != 0)
@@ -567,8 +568,8 @@ load_first(struct control *c)
 	struct settings *set;
 
 	if (c->o->config != NULL && access(c->o->config, R_OK) != 0) {
-		log_error("the configuration cannot be read", "path", c->o->config,
-		    "errno", strerror(errno));
+		log_error("the configuration cannot be read", "path", c->o->config, "err",
+		    strerror(errno));
 		return EXIT_NOINPUT;
 	}
 	report_init(&rep);
