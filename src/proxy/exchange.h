@@ -41,7 +41,7 @@ struct exchange {
 	/* DECIDE, RESOLVE, JUDGE */
 	struct admitted admitted;
 	struct verdict verdict;
-	struct vetted *vetted; /* the arena's; NULL before and after dialling */
+	struct vetted *vetted; /* the arena's; NULL until known and in an idle tunnel */
 	char *canonical;       /* end of the CNAME chain when it differs; owned */
 	const char *dropped;   /* why the answer was refused; static */
 	struct addr *answer;   /* what the name resolved to, for the record; owned */
