@@ -14,14 +14,14 @@ scene_load(struct scene *s, const char *path, struct report *rep)
 	const struct ruleset_source builtin = { "quickstart",
 		{ quickstart_yaml, quickstart_yaml_n }, false };
 	struct endpoint server[SERVERS_MAX];
-	struct snapshot_inputs in = { .server = server };
+	struct snapshot_inputs in = { .service = server };
 	struct settings *set =
 	    path == NULL ? settings_laptop(rep) : settings_load_file(path, rep);
 
 	*s = (struct scene){ 0 };
 	if (set == NULL)
 		return false;
-	in.nserver = lookup_servers(set, server, SERVERS_MAX);
+	in.nservice = lookup_servers(set, server, SERVERS_MAX);
 	if (path == NULL) {
 		in.builtin = &builtin;
 		in.nbuiltin = 1;

@@ -89,8 +89,8 @@ load_snapshot(struct control *c, struct settings *set, struct report *rep)
 	struct snapshot *s;
 
 	buf_init(&policy, (size_t)1 << 20);
-	in.nserver = gather_services(c, set, &service);
-	in.server = service;
+	in.nservice = gather_services(c, set, &service);
+	in.service = service;
 	if (c->o->config == NULL) {
 		laptop_policy(&policy, c->o->allow, c->o->nallow);
 		laptop.text = buf_view(&policy);

@@ -80,8 +80,8 @@ intersect(struct prefix *out, const struct opened *x, const struct opened *y)
 
 	for (size_t i = 0; i < x->nprivate; i++)
 		for (size_t j = 0; j < y->nprivate; j++) {
-			bool is_outer = prefix_covers(&x->private[i], &y -> private[j]);
-			if (!is_outer && !prefix_covers(&y->private[j], &x -> private[i]))
+			bool is_outer = prefix_covers(x->private + i, y->private + j);
+			if (!is_outer && !prefix_covers(y->private + j, x->private + i))
 				continue;
 			if (out != NULL)
 				out[n] = is_outer ? y->private[j] : x->private[i];
