@@ -178,12 +178,11 @@ stage_resolve(struct conn *c)
 /* ---- DIAL ---- */
 
 static void
-on_dialled(void *arg, int err, int fd, const struct endpoint *to)
+on_dialled(void *arg, int err, const struct endpoint *to)
 {
 	struct conn *c = arg;
 	struct origin *o = c->dialled;
 
-	(void)fd; /* the stream's */
 	c->dial = NULL;
 	c->dialled = NULL;
 	conn_end_connecting(c);
@@ -215,10 +214,9 @@ stage_dial(struct conn *c)
 		return NEXT;
 	}
 	exchange_dialling(x);
-	c->dial = dial_start(c->e->loop, x->vetted,
-	    x->snapshot->settings->limits_connect_timeout, on_dialled, c);
 	c->dialled = origin_new();
-	dial_into(c->dial, &c->dialled->stream);
+	c->dial = dial_start(c->e->loop, x->vetted, &c->dialled->stream,
+	    x->snapshot->settings->limits_connect_timeout, on_dialled, c);
 	return WAIT;
 }
 
