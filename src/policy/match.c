@@ -590,7 +590,6 @@ match_admit(const struct ruleset *rs, const struct facts *f, struct arena *a,
 		}
 		left.protocols = answer.protocols;
 		narrow_opening(a, &opening, &answer);
-		out->has_address_rules |= l->has_address_deny;
 		if (answer.rule != NULL) {
 			out->rule = answer.rule;
 			out->layer = i;
