@@ -3,17 +3,15 @@
  */
 #include "cmd/scene.h"
 
-#include "cmd/lookup.h"
 #include "policy/quickstart.h"
-
-#define SERVERS_MAX 16
 
 bool
 scene_load(struct scene *s, const char *path, struct report *rep)
 {
 	const struct ruleset_source builtin = { "quickstart",
 		{ quickstart_yaml, quickstart_yaml_n }, false };
-	struct endpoint server[SERVERS_MAX];
+	struct endpoint server[RESOLVER_SERVERS_MAX];
+	struct resolver_options dns;
 	struct snapshot_inputs in = { .service = server };
 	struct settings *set =
 	    path == NULL ? settings_laptop(rep) : settings_load_file(path, rep);
@@ -21,7 +19,8 @@ scene_load(struct scene *s, const char *path, struct report *rep)
 	*s = (struct scene){ 0 };
 	if (set == NULL)
 		return false;
-	in.nservice = lookup_servers(set, server, SERVERS_MAX);
+	dns = snapshot_dns(set, NULL, 0);
+	in.nservice = resolver_servers(&dns, server);
 	if (path == NULL) {
 		in.builtin = &builtin;
 		in.nbuiltin = 1;

@@ -24,7 +24,6 @@
 #include "daemon/worker.h"
 #include "policy/compile.h"
 
-#define SERVERS_MAX 32 /* name servers */
 #define PIPES_EACH 64
 #define KEPT_EACH 256
 #define WATCH_EVERY ((msec)30000)  /* interfaces come and go */
@@ -68,14 +67,10 @@ static size_t
 gather_services(struct control *c, const struct settings *set, struct endpoint **out)
 {
 	struct resolver_options dns = snapshot_dns(set, NULL, 0);
-	const char *why;
-	struct resolver *r = resolver_new(c->loop, &dns, &why);
-	size_t n = 0;
+	size_t n;
 
-	*out = mem_alloc((SERVERS_MAX + c->sockets.n) * sizeof(**out));
-	if (r != NULL)
-		n = resolver_servers(r, *out, SERVERS_MAX);
-	resolver_free(r);
+	*out = mem_alloc((RESOLVER_SERVERS_MAX + c->sockets.n) * sizeof(**out));
+	n = resolver_servers(&dns, *out);
 	return n + sockets_endpoints(&c->sockets, *out + n);
 }
 

@@ -13,6 +13,8 @@
 #include "base/loop.h"
 #include "net/found.h"
 
+#define RESOLVER_SERVERS_MAX 8
+
 struct resolver;
 struct lookup;
 
@@ -45,7 +47,8 @@ bool resolver_cached(struct resolver *r, const struct host *name, struct found *
 /* A reload: other servers and hosts; the cache is emptied, lookups under way finish. */
 bool resolver_reconfigure(
     struct resolver *r, const struct resolver_options *o, const char **why) MUST_CHECK;
-/* The servers in use, as endpoints, for the guard's own-dependencies list. */
-size_t resolver_servers(const struct resolver *r, struct endpoint *out, size_t max);
+/* The servers that a resolver with these options asks; 0: it has none. */
+size_t resolver_servers(
+    const struct resolver_options *o, struct endpoint out[static RESOLVER_SERVERS_MAX]);
 
 #endif
