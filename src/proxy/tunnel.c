@@ -443,16 +443,25 @@ on_event(void *arg, unsigned what)
 	go_on(arg);
 }
 
-/* The first bytes did not come, or not all of them. */
+/* Who was waited for: the client's bytes, or the origin (to take them, to answer). */
+static const struct {
+	enum tunnel_end how;
+	enum reason reason;
+} late[] = {
+	[PEEK_CLIENT] = { TUNNEL_REFUSED, REASON_CLIENT_TIMEOUT },
+	[FLUSH] = { TUNNEL_ENDED, REASON_IDLE_TIMEOUT },
+	[PEEK_SERVER] = { TUNNEL_ENDED, REASON_IDLE_TIMEOUT },
+	[PASS_RETRY] = { TUNNEL_ENDED, REASON_CLIENT_TIMEOUT },
+	[PEEK_SKIP] = { TUNNEL_REFUSED, REASON_CLIENT_TIMEOUT },
+	[PEEK_SECOND] = { TUNNEL_REFUSED, REASON_CLIENT_TIMEOUT },
+};
+
 static void
 on_timeout(void *arg)
 {
 	struct tunnel *t = arg;
 
-	if (t->peek->phase == PEEK_SERVER)
-		end(t, TUNNEL_ENDED, REASON_IDLE_TIMEOUT, CLOSE_WEIR);
-	else
-		end(t, TUNNEL_REFUSED, REASON_CLIENT_TIMEOUT, CLOSE_WEIR);
+	end(t, late[t->peek->phase].how, late[t->peek->phase].reason, CLOSE_WEIR);
 }
 
 void
