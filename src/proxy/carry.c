@@ -58,7 +58,7 @@ on_tunnelled(void *arg, enum tunnel_end how, struct str first)
 		origin_reset(c->e->loop, c->origin);
 		c->origin = NULL;
 	}
-	c->after = after_tunnel(how, c->x->reason);
+	c->after = (uint8_t)after_tunnel(how, c->x->reason);
 	conn_go_on(c, NEXT);
 }
 
