@@ -7,6 +7,7 @@ import signal
 import socket
 import subprocess
 import sys
+from http.client import HTTPConnection
 
 import pytest
 
@@ -309,6 +310,15 @@ def test_health_has_three_pages_and_nothing_else(watched):
     assert watched.health("/status")[0] == 404
     assert watched.health("/healthz", "POST")[0] in (404, 405)
     assert not watched.finals(), "a look at the health is no exchange"
+
+
+def test_only_metrics_say_that_they_are_prometheus_text(watched):
+    def kind(path):
+        visit = HTTPConnection(watched.config["listen"]["health"][0], timeout=10)
+        visit.request("GET", path)
+        return visit.getresponse().getheader("Content-Type")
+    assert kind("/metrics") == "text/plain; version=0.0.4; charset=utf-8"
+    assert {kind(path) for path in ("/healthz", "/readyz", "/")} == {"text/plain; charset=utf-8"}
 
 
 def test_metrics_are_prometheus_text_and_count(watched, connect):
