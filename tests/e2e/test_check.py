@@ -139,6 +139,7 @@ def test_names_of_dns_hosts_are_checked(check):
         "weir.yaml": GOOD_CONFIG + "dns: { hosts: { \"*.a.test\": [127.0.0.2] } }\n", "policy.yaml": GOOD_POLICY})
     assert done.returncode == 78
     assert "weir.yaml:5:17: error: " in done.stderr and "[bad_host]" in done.stderr
+    assert "hint: no patterns here: write each name" in done.stderr
 
 
 def test_no_output_shows_a_secret(check):
