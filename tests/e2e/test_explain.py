@@ -38,6 +38,12 @@ def test_exit_code_is_the_answer(config):
     assert explain("-c", config + "x", "a.test:80").returncode == 66
 
 
+def test_what_stands_before_the_target_must_be_a_method(config):
+    told = explain("-c", config, "http://a.test/", "extra")
+    assert told.returncode == 64 and told.stdout == ""
+    assert 'the method is before the target, and "http://a.test/" is none' in told.stderr
+
+
 def test_a_wrong_policy_is_told_with_its_place(config, tmp_path):
     (tmp_path / "agent.yaml").write_text("allow:\n- { host: 'a*.test' }\n")
     told = explain("-c", config, "a.test:80")
