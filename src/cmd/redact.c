@@ -82,6 +82,19 @@ print_config(const struct options *o, struct buf *to)
 	json_close(&j, '}');
 }
 
+/* Without places: the user wrote options, not the lines that print_config made. */
+static void
+say_why(const struct report *rep)
+{
+	for (size_t i = 0; i < rep->n; i++) {
+		const struct finding *f = &rep->finding[i];
+		const char *hint = f->hint == NULL ? "" : f->hint;
+
+		fprintf(stderr, "weir redact: %s%s%s [%s]\n", f->text,
+		    hint[0] == '\0' ? "" : "; ", hint, f->code);
+	}
+}
+
 /* NULL after saying why. */
 static struct redactor *
 redactor_for(const struct options *o)
@@ -99,8 +112,7 @@ redactor_for(const struct options *o)
 	if (s != NULL)
 		r = redactor_new(
 		    (struct str){ s->redact_key.bytes, s->redact_key.n }, s->redact_id);
-	else
-		report_say(&rep);
+	say_why(&rep);
 	settings_free(s);
 	report_fini(&rep);
 	buf_fini(&config);

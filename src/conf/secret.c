@@ -198,7 +198,7 @@ secret_read(struct secret *out, const struct tree *t, const struct node *n,
 	}
 	node_error(t, n, rep, "secret_literal",
 	    "write env:NAME, file:PATH or cred:NAME, and keep the secret there",
-	    "the value must be a reference: a secret never stands in this file");
+	    "the value must be a reference: a secret itself never stands here");
 	return false;
 }
 
