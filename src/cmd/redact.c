@@ -17,7 +17,7 @@
 
 static const char help[] =
     "usage: weir redact [--as text|json|header|url] [--key REF [--key-id ID]]\n"
-    "       weir redact --fingerprint [--key REF [--key-id ID]]\n"
+    "       weir redact --fingerprint --key REF [--key-id ID]\n"
     "\n"
     "Copies standard input to standard output without its secrets.  Each becomes a\n"
     "mark, ~redacted.KIND.ID.xxxxxxxxxxxx~, the same for one secret under one key.\n"
@@ -274,6 +274,10 @@ read_options(int argc, char **argv, struct options *o, int *code)
 		    argv[0], "it reads standard input, not %s", argv[optind]);
 	else if (o->key_id != NULL && o->key == NULL)
 		*code = usage_refuse(argv[0], "--key-id names the key that --key gives");
+	else if (o->is_fingerprint && o->key == NULL)
+		*code = usage_refuse(argv[0],
+		    "--fingerprint needs --key: a mark under a random key is found "
+		    "nowhere");
 	else
 		return true;
 	return false;

@@ -212,6 +212,11 @@ def test_a_wrong_key_of_redact_is_told_without_an_invented_file(arguments, words
     assert "--key:1" not in told.stderr and "{" not in told.stderr and "hunter" not in told.stderr
 
 
+def test_a_fingerprint_under_a_random_key_is_refused():
+    told = weir("redact", "--fingerprint", given="hunter" "2hunter2")
+    assert told.returncode == 64 and told.stdout == "" and "needs --key" in told.stderr
+
+
 def test_help_version_and_usage():
     assert "usage" in weir("help").stdout
     assert weir("--version").stdout.startswith("weir ")
