@@ -237,6 +237,19 @@ def test_reopening_goes_on_in_a_new_file_with_the_same_chain(proxy, connect):
     assert_chained(lines_of(path + ".1", path))
 
 
+def test_where_no_new_file_can_be_made_the_old_one_goes_on_and_the_log_says_so(weir, upstream, connect, tmp_path):
+    directory = tmp_path / "logs"
+    directory.mkdir()
+    proxy = weir([http(NAME)], {"audit": {"path": str(directory / "audit.jsonl")}})
+    directory.rename(tmp_path / "moved")
+    proxy.signal(signal.SIGUSR1)
+    wait_for(lambda: "goes on in the old audit log" in proxy.log(), what="a word about the old file")
+    assert "make the directory audit.path is in" in proxy.log()
+    assert get(connect(proxy), "/after").status == 200
+    proxy.stop()
+    assert b"/after" in b"".join(lines_of(str(tmp_path / "moved" / "audit.jsonl")))
+
+
 def test_a_dash_is_stdout(weir, upstream, connect):
     proxy = weir([http(NAME)], {"audit": {"path": "-"}})
     assert get(connect(proxy)).status == 200
