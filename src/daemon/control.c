@@ -165,15 +165,27 @@ publish(struct control *c, struct snapshot *s)
 }
 
 static void
+log_finding(enum log_level level, const struct finding *f)
+{
+	const char *file = f->file != NULL ? f->file : "";
+	const char *hint = f->hint != NULL ? "hint" : NULL;
+
+	if (f->mark.line == 0) /* it is about the whole file */
+		log_write(
+		    level, f->text, "code", f->code, "file", file, hint, f->hint, NULL);
+	else
+		log_write(level, f->text, "code", f->code, "file", file, "line",
+		    NUM((int64_t)f->mark.line), "column", NUM((int64_t)f->mark.column),
+		    hint, f->hint, NULL);
+}
+
+static void
 log_report(const struct report *rep)
 {
-	for (size_t i = 0; i < rep->n; i++) {
-		const struct finding *f = &rep->finding[i];
-		log_write(f->severity == SEVERITY_ERROR ? LOG_ERROR : LOG_WARN, f->text,
-		    "code", f->code, "file", f->mark.file != NULL ? f->mark.file : "",
-		    "line", NUM((int64_t)f->mark.line), f->hint != NULL ? "hint" : NULL,
-		    f->hint, NULL);
-	}
+	for (size_t i = 0; i < rep->n; i++)
+		log_finding(
+		    rep->finding[i].severity == SEVERITY_ERROR ? LOG_ERROR : LOG_WARN,
+		    &rep->finding[i]);
 }
 
 static void

@@ -62,6 +62,17 @@ def test_a_broken_policy_leaves_the_old_one(weir, upstream, connect, broken):
     assert get(proxy, connect, "http://other.test/").status == 403
 
 
+def test_a_refused_reload_names_line_and_column_where_there_are_any(weir, upstream):
+    proxy = weir([http(NAME)])
+    proxy.reload(["policy: p\nalow: []\n"])
+    wait_for(lambda: "reload refused" in proxy.log(), what="a word about the broken policy")
+    assert "code=unknown_key file=%s line=2 column=1" % proxy.path("policy0.yaml") in proxy.log()
+    os.unlink(proxy.path("policy0.yaml"))
+    proxy.signal(signal.SIGHUP)
+    wait_for(lambda: proxy.log().count("reload refused") == 2, what="a word about the policy that is not there")
+    assert "code=missing_file" in proxy.log() and "line=0" not in proxy.log()
+
+
 def test_a_new_redact_key_marks_secrets_in_the_log_too(weir, tmp_path):
     keys = [tmp_path / name for name in ("old.key", "new.key")]
     for key in keys:
