@@ -33,6 +33,7 @@ struct control {
 	const struct control_options *o;
 	struct loop *loop;
 	struct snapshot *snapshot;
+	struct snapshot *begun; /* what cannot be reloaded is in force as it says */
 	uint64_t generation;
 	struct sockets sockets;
 	struct journal *journal;
@@ -216,7 +217,7 @@ reload(struct control *c)
 		count_add(COUNT_RELOAD_FAILURES, 1);
 		log_error("reload refused: what was in force stays in force");
 	} else {
-		log_not_reloadable(c->snapshot->settings, s->settings);
+		log_not_reloadable(c->begun->settings, s->settings);
 		set_log(c, s->settings);
 		publish(c, s);
 		count_add(COUNT_RELOADS, 1);
@@ -562,6 +563,7 @@ take_down(struct control *c)
 	sockets_close(&c->sockets);
 	limits_free(c->limits);
 	snapshot_unref(c->snapshot);
+	snapshot_unref(c->begun);
 	log_filter(NULL, NULL);
 	redactor_free(c->log_redactor);
 	pthread_rwlock_destroy(&c->log_lock);
@@ -585,7 +587,10 @@ load_first(struct control *c)
 		c->snapshot = load_snapshot(c, set, &rep);
 	report_say(&rep);
 	report_fini(&rep);
-	return c->snapshot != NULL ? 0 : EXIT_CONFIG;
+	if (c->snapshot == NULL)
+		return EXIT_CONFIG;
+	c->begun = snapshot_ref(c->snapshot);
+	return 0;
 }
 
 int

@@ -73,6 +73,19 @@ def test_a_refused_reload_names_line_and_column_where_there_are_any(weir, upstre
     assert "code=missing_file" in proxy.log() and "line=0" not in proxy.log()
 
 
+def test_what_waits_for_the_next_start_is_measured_against_the_last_one(weir, upstream):
+    proxy = weir([http(NAME)], {"workers": 1})
+
+    def reload(workers, times):
+        proxy.config["workers"] = workers
+        proxy.reload()
+        wait_for(lambda: proxy.log().count(" reloaded ") == times, what="reload %d" % times)
+        return proxy.log().count("takes effect at the next start key=workers")
+    assert reload(2, 1) == 1
+    assert reload(2, 2) == 2, "it still waits"
+    assert reload(1, 3) == 2, "it is what is in force"
+
+
 def test_a_new_redact_key_marks_secrets_in_the_log_too(weir, tmp_path):
     keys = [tmp_path / name for name in ("old.key", "new.key")]
     for key in keys:
