@@ -26,6 +26,7 @@
 
 #define PIPES_EACH 64
 #define KEPT_EACH 256
+#define LISTENERS_TEXT 16384       /* 64 of them and more */
 #define WATCH_EVERY ((msec)30000)  /* interfaces come and go */
 #define HEAD_EVERY ((msec)3600000) /* the audit head in the log */
 
@@ -477,13 +478,23 @@ make_state_dir(const struct control *c, uid_t uid, gid_t gid)
 }
 
 static void
+put_listeners(const struct control *c, struct buf *proxy, struct buf *health)
+{
+	char at[128];
+
+	for (size_t i = 0; i < c->sockets.n; i++) {
+		const struct open_socket *o = &c->sockets.p[i];
+		struct buf *to = o->door != NULL ? proxy : health;
+		buf_fmt(to, "%s%s", to->n > 0 ? "," : "", listen_at_text(at, &o->at));
+	}
+}
+
+static void
 say_started(const struct control *c)
 {
 	const struct settings *set = c->snapshot->settings;
-	char where[128] = "nowhere";
+	struct buf proxy, health;
 
-	if (c->sockets.n > 0)
-		listen_at_text(where, &c->sockets.p[0].at);
 	if (c->o->config == NULL)
 		log_info("no configuration: production is false, all is refused but "
 			 "example.com and what --allow names",
@@ -492,9 +503,15 @@ say_started(const struct control *c)
 		log_warn("running as root: name a user in the configuration");
 	if (set->audit_path == NULL)
 		log_warn("no audit log: what passes is not recorded; write audit.path");
-	log_info("serving", "proxy", where, "workers", NUM((int64_t)c->nworker),
-	    "descriptors", NUM((int64_t)c->descriptors), "policy",
-	    ruleset_digest(c->snapshot->rules));
+	buf_init(&proxy, LISTENERS_TEXT);
+	buf_init(&health, LISTENERS_TEXT);
+	put_listeners(c, &proxy, &health);
+	log_info("serving", "proxy", buf_cstr(&proxy), "health",
+	    health.n > 0 ? buf_cstr(&health) : "none", "workers",
+	    NUM((int64_t)c->nworker), "descriptors", NUM((int64_t)c->descriptors),
+	    "policy", ruleset_digest(c->snapshot->rules));
+	buf_fini(&health);
+	buf_fini(&proxy);
 }
 
 /* What needs a checked configuration and the rights of the start. */

@@ -227,6 +227,13 @@ def test_a_taken_address_is_named_with_a_remedy(weir, net):
         assert "127.0.0.1:%d" % port in proxy.log()
 
 
+def test_every_listener_is_named_at_start(weir, net, tmp_path):
+    proxies = ["127.0.0.1:%d" % free_port(), "unix:" + str(tmp_path / "proxy.sock")]
+    health = "127.0.0.1:%d" % free_port()
+    proxy = weir([http(NAME)], {"listen": {"proxy": proxies, "health": [health]}})
+    assert " serving proxy=%s health=%s " % (",".join(proxies), health) in proxy.log()
+
+
 def test_the_descriptor_limit_is_raised(weir, upstream):
     def low():
         _soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
