@@ -459,7 +459,8 @@ drop_rights(const struct settings *set, uid_t uid, gid_t gid)
 	return 0;
 }
 
-/* Where weir keeps what is its own; made for it alone. */
+/* Where weir keeps what is its own; made for it alone.  One that is there stays whose it
+ * is: a path written by mistake gives nothing away. */
 static int
 make_state_dir(const struct control *c, uid_t uid, gid_t gid)
 {
@@ -467,7 +468,9 @@ make_state_dir(const struct control *c, uid_t uid, gid_t gid)
 
 	if (set->state_dir == NULL)
 		return 0;
-	if (mkdir(set->state_dir, 0700) != 0 && errno != EEXIST) {
+	if (mkdir(set->state_dir, 0700) != 0) {
+		if (errno == EEXIST)
+			return 0;
 		log_error("the state directory cannot be made", "path", set->state_dir,
 		    "err", strerror(errno));
 		return EXIT_UNAVAILABLE;

@@ -258,6 +258,18 @@ def test_rights_are_dropped(weir, upstream, connect, tmp_path):
     assert len(proxy.finals(2)) == 2
 
 
+@pytest.mark.parametrize("is_there", [True, False], ids=["there", "made"])
+def test_only_a_state_directory_that_weir_made_becomes_the_users(weir, upstream, tmp_path, is_there):
+    os.chmod(tmp_path, 0o755)
+    for parent in list(tmp_path.parents)[:3]:
+        os.chmod(parent, os.stat(parent).st_mode | 0o055)
+    state = tmp_path / "kept"
+    if is_there:
+        state.mkdir()
+    weir([http(NAME)], {"user": "nobody", "state_dir": str(state)})
+    assert state.stat().st_uid == (0 if is_there else 65534)
+
+
 MAPS_CODE = "import mmap; mmap.mmap(-1, 4096, prot=mmap.PROT_READ | mmap.PROT_WRITE | mmap.PROT_EXEC)"
 
 
