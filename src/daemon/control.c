@@ -459,6 +459,29 @@ drop_rights(const struct settings *set, uid_t uid, gid_t gid)
 	return 0;
 }
 
+/* What is wrong, mkdir() of the last one will say. */
+static void
+make_parents(const char *path)
+{
+	char *parent = mem_strdup(path);
+
+	for (char *at = parent + 1; (at = strchr(at, '/')) != NULL; *at++ = '/') {
+		*at = '\0';
+		(void)mkdir(parent, 0700); /* XDG Base Directory Specification */
+	}
+	free(parent);
+}
+
+static const char *
+state_remedy(const struct control *c, int error)
+{
+	if (c->o->config == NULL)
+		return "set XDG_STATE_HOME to a directory that this user may write";
+	if (error == ENOENT || error == ENOTDIR)
+		return "make the directory state_dir is in";
+	return "name a state_dir in a directory that may be written";
+}
+
 /* Where weir keeps what is its own; made for it alone.  One that is there stays whose it
  * is: a path written by mistake gives nothing away. */
 static int
@@ -468,11 +491,13 @@ make_state_dir(const struct control *c, uid_t uid, gid_t gid)
 
 	if (set->state_dir == NULL)
 		return 0;
+	if (c->o->config == NULL)
+		make_parents(set->state_dir);
 	if (mkdir(set->state_dir, 0700) != 0) {
 		if (errno == EEXIST)
 			return 0;
 		log_error("the state directory cannot be made", "path", set->state_dir,
-		    "err", strerror(errno));
+		    "err", strerror(errno), "remedy", state_remedy(c, errno));
 		return EXIT_UNAVAILABLE;
 	}
 	if (uid != (uid_t)-1 && chown(set->state_dir, uid, gid) != 0)

@@ -412,14 +412,14 @@ def laptop(net, dns, tmp_path):
 
     own = shutil.copy(binary(), tmp_path / "weir")  # where nobody may read it
 
-    def run(*arguments):
+    def run(*arguments, environment=None, audit=state / "weir" / "audit.jsonl"):
         log = open(tmp_path / "log", "wb")
         process = subprocess.Popen([own, "run", *arguments], stdin=subprocess.DEVNULL, stdout=log, stderr=log,
-                                   env={"PATH": "/usr/bin:/bin", "XDG_STATE_HOME": str(state)}, preexec_fn=nobody)
+                                   env=dict(environment or {"XDG_STATE_HOME": str(state)}, PATH="/usr/bin:/bin"), preexec_fn=nobody)
         made.append(process)
         proxy = Weir.__new__(Weir)
         proxy.address, proxy.process, proxy.log_path = "127.0.0.1:3128", process, str(tmp_path / "log")
-        proxy.config, proxy._seen, proxy._records = {"audit": {"path": str(state / "weir" / "audit.jsonl")}}, 0, []
+        proxy.config, proxy._seen, proxy._records = {"audit": {"path": str(audit)}}, 0, []
         wait_for(proxy.is_ready, what="the laptop's weir")
         return proxy
     yield run
@@ -445,6 +445,20 @@ def test_the_laptop_default_allows_what_it_is_told(laptop, net, dns, origin, con
     assert [r["status"] for r in records] == [200, 403]
     state = os.path.dirname(proxy.config["audit"]["path"])
     assert os.stat(state).st_mode & 0o777 == 0o700
+
+
+def test_a_home_without_a_state_directory_gets_one(laptop, tmp_path):
+    home = tmp_path / "home"
+    home.mkdir()
+    os.chown(home, 65534, 65534)
+    laptop(environment={"HOME": str(home)}, audit=home / ".local/state/weir/audit.jsonl")
+    made = [home / name for name in (".local", ".local/state", ".local/state/weir")]
+    assert [path.stat().st_mode & 0o777 for path in made] == [0o700] * 3
+
+
+def test_a_home_that_cannot_be_written_is_told_with_a_remedy(laptop, tmp_path):
+    with pytest.raises(AssertionError, match="remedy=.set XDG_STATE_HOME to a directory that this user may write"):
+        laptop(environment={"HOME": str(tmp_path)})
 
 
 @pytest.mark.parametrize("value,words", [
