@@ -324,7 +324,8 @@ fill_network(struct record *r, const struct exchange *x)
 	r->answer = x->answer;
 	r->nanswer = x->nanswer;
 	r->dns_dropped = x->dropped;
-	if (x->first.has_sni && x->first.is_sni_equal)
+	r->sni = x->first.other_sni;
+	if (r->sni == NULL && x->first.has_sni && x->first.is_sni_equal)
 		r->sni = x->ask.host.name;
 	r->has_ech = x->first.has_ech;
 	r->upstream = x->has_upstream ? &x->upstream : NULL;
@@ -399,6 +400,7 @@ exchange_end(struct engine *e, struct exchange *x, const char *client)
 	count_end(x);
 	arena_fini(&x->arena);
 	free(x->canonical);
+	free(x->first.other_sni);
 	free(x->answer);
 	snapshot_unref(x->snapshot);
 	free(x);

@@ -22,6 +22,7 @@ struct first_bytes {
 	uint8_t protocols; /* enum protocol */
 	bool has_hello, has_sni, has_ech;
 	bool is_sni_equal; /* to the ask's host */
+	char *other_sni;   /* what a hello named instead; owned, or NULL */
 };
 
 struct exchange {

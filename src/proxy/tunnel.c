@@ -204,6 +204,18 @@ is_same_name(const struct tunnel *t, const struct hello *h)
 	return h->has_sni && host_eq(&h->sni, &t->x->ask.host);
 }
 
+/* For the record, which says what a client wanted instead. */
+static void
+keep_other_name(struct tunnel *t, const struct hello *h)
+{
+	struct first_bytes *f = &t->x->first;
+
+	if (!h->has_sni || is_same_name(t, h))
+		return;
+	free(f->other_sni);
+	f->other_sni = mem_strdup(h->sni.name);
+}
+
 /* The first hello decides by policy; a second one must be what the first was. */
 static enum step
 judge_hello(struct tunnel *t, const struct hello *h)
@@ -214,6 +226,7 @@ judge_hello(struct tunnel *t, const struct hello *h)
 	if (p->is_second) {
 		if (h->has_sni != f->has_sni || is_same_name(t, h) != f->is_sni_equal ||
 		    h->has_ech != f->has_ech) {
+			keep_other_name(t, h);
 			refuse(t, REASON_SNI_MISMATCH,
 			    "the second hello names another server");
 			return END;
@@ -223,6 +236,7 @@ judge_hello(struct tunnel *t, const struct hello *h)
 		f->has_sni = h->has_sni;
 		f->has_ech = h->has_ech;
 		f->is_sni_equal = is_same_name(t, h);
+		keep_other_name(t, h);
 		f->protocols = PROTOCOL_HTTPS;
 		if (!exchange_judge(t->x)) {
 			refuse(t, t->x->verdict.reason, t->x->verdict.why);
