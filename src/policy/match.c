@@ -656,10 +656,12 @@ match_address(const struct ruleset *rs, const struct facts *f, const struct admi
 		if (is_answer_denied(&q, &rs->layer[i], found, n, place, &answer) &&
 		    !is_only_reported(&q, &rs->layer[i], &answer, &would)) {
 			refuse(v, &answer, i);
+			v->would = would;
 			return false;
 		}
 	if (!guard_vet(out, found, n, f->port, place, &in->opened, &why)) {
 		v->why = why;
+		v->would = would;
 		v->rule = in->rule;
 		v->layer = in->layer;
 		note(&q, NULL, "address", in->rule, "deny", why);

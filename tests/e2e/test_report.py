@@ -51,6 +51,7 @@ def test_a_tunnel_passes_too(proxy, public, connect):
 def test_the_address_guard_is_not_relaxed(proxy, dns, public, connect):
     dns.set({}, {"A": ["10.0.0.1"]})
     is_refusal(connect(proxy).get("http://other.test/"), 403, "address_denied")
+    assert proxy.finals(1)[0]["would"]["reason"] == "host_not_allowed", "what the lists said is kept"
     dns.set({}, {"A": ["169.254.169.254"]})
     is_refusal(connect(proxy).get("http://allowed.test/"), 403, "address_denied")
     assert not public.conns
