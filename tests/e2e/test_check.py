@@ -56,6 +56,13 @@ def test_faults_of_all_files_come_in_one_run(check):
     assert done.stdout.startswith("failed: ")
 
 
+def test_a_policy_that_only_reports_is_warned_of(check):
+    files = {"policy.yaml": GOOD_POLICY.replace("policy: one\n", "policy: one\nmode: report\n")}
+    done = check("policy.yaml", files=files)
+    assert done.returncode == 0
+    assert "policy.yaml:2:7: warning: " in done.stderr and "[only_reports]" in done.stderr
+
+
 def test_a_failed_expectation_fails_the_check(check):
     done = check("policy.yaml", files={"policy.yaml": GOOD_POLICY.replace("deny: CONNECT gist", "allow: CONNECT gist")})
     assert done.returncode == 1

@@ -32,6 +32,10 @@ def test_what_the_lists_would_refuse_passes_and_is_recorded(proxy, public, conne
     assert (record["would"]["decision"], record["would"]["reason"]) == ("deny", reason)
 
 
+def test_a_start_warns_of_it(proxy):
+    assert "[only_reports]" in proxy.log()
+
+
 def test_what_is_allowed_has_no_would(proxy, public, connect):
     assert connect(proxy).get("http://allowed.test/").status == 200
     assert "would" not in proxy.finals(1)[0]

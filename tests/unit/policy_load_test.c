@@ -144,7 +144,8 @@ test_every_fault_has_its_code_and_place(void **state)
 		    "private_everything@1:35 private_everything@1:46 "
 		    "private_metadata@1:54 "
 		    "private_metadata@2:3 bad_range@2:18" },
-		{ "report", "mode: report\nallow: [{ host: a.test }]", "" },
+		{ "report", "mode: report\nallow: [{ host: a.test }]",
+		    "(only_reports@1:7)" },
 		{ "mode", "mode: off\nallow: [{ host: a.test }]", "bad_value@1:7" },
 		{ "same name",
 		    "allow: [{ name: a, host: a.test }]\ndeny: [{ name: a, host: b.test "
@@ -383,7 +384,7 @@ test_a_policy_that_fails_its_own_tests_is_not_loaded(void **state)
 		{ "a reporting policy is tested as if it enforced",
 		    "mode: report\nallow: [{ host: a.test }]\nexpect:\n  - deny: "
 		    "c.test:443\n",
-		    "" },
+		    "(only_reports@1:7)" },
 		{ "not tests",
 		    "allow: [{ host: a.test }]\n"
 		    "expect:\n"
