@@ -130,6 +130,11 @@ static const char path_not_plain[] =
     "the path is not in its plain form, which begins with '/' and has no dot segment, "
     "'//', ';' or '\\', and no encoding of what needs none or of '/', '\\' and '%'";
 
+/* The same. */
+static const char deny_unseen[] =
+    "a deny rule looks at methods or paths, and what is inside this tunnel is not in "
+    "sight, so it denies all of the host";
+
 /*
  * A deny rule with methods or paths wants to see the request.  Where nobody can
  * (`*opaque`), it denies the whole host; so it does when what it sees may be
@@ -146,9 +151,7 @@ denial(const struct asking *q, const struct rule *r, unsigned *opaque)
 		return r->why != NULL ? r->why : "a deny rule names it";
 	if (!f->has_request) {
 		*opaque = f->protocols & ~(unsigned)PROTOCOL_HTTP;
-		return *opaque == f->protocols
-			   ? "a deny rule, and the request is not in sight"
-			   : NULL;
+		return *opaque == f->protocols ? deny_unseen : NULL;
 	}
 	if (rewrite_find(f->head, f->query) != REWRITES_NOTHING)
 		return "the request carries what rewrites it, where a deny rule looks at "
@@ -352,7 +355,7 @@ admit_layer(const struct asking *q, const struct layer *l, struct answer *out)
 	if (furthest == STEP_ALL) {
 		out->reason = REASON_HOST_DENIED;
 		out->rule = opaque.by;
-		out->why = "a deny rule, and the request is not in sight";
+		out->why = deny_unseen;
 		note(q, l, "deny", opaque.by, "deny", out->why);
 		return;
 	}

@@ -106,6 +106,28 @@ test_every_fault_has_its_code_and_place(void **state)
 		    "  assurance: host }]",
 		    "needs_sight@1:25 needs_sight@1:41 needs_sight@1:53 "
 		    "needs_sight@2:3" },
+		{ "deny without sight, as wide",
+		    "allow: [{ host: a.test }]\ndeny: [{ host: a.test, methods: [POST] "
+		    "}]",
+		    "(denies_unseen@2:8)" },
+		{ "deny without sight, wider",
+		    "allow: [{ host: x.a.test }]\ndeny: [{ host: '*.a.test', paths: [/x] "
+		    "}]",
+		    "(denies_unseen@2:8)" },
+		{ "deny without sight, narrower",
+		    "allow: [{ host: '*.a.test' }]\ndeny: [{ host: x.a.test, paths: [/x] "
+		    "}]",
+		    "(denies_unseen@2:8)" },
+		{ "deny without sight of tcp",
+		    "allow: [{ host: a.test, protocol: tcp, ports: [22] }]\n"
+		    "deny: [{ host: a.test, paths: [/x] }]",
+		    "(denies_unseen@2:8)" },
+		{ "deny with sight",
+		    "allow: [{ host: a.test, protocol: http }, { host: b.test }]\n"
+		    "deny: [{ host: a.test, methods: [POST] },\n"
+		    "  { host: b.test, ports: [80], methods: [POST] }, { host: c.test, "
+		    "paths: [/] }]",
+		    "" },
 		{ "no sight needed",
 		    "allow: [{ host: a.test, assurance: origin, upgrade: [websocket] }]",
 		    "" },
