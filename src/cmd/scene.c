@@ -13,6 +13,7 @@ scene_load(struct scene *s, const char *path, struct report *rep)
 	struct endpoint server[RESOLVER_SERVERS_MAX];
 	struct resolver_options dns;
 	struct snapshot_inputs in = { .service = server };
+	size_t errors = rep->errors;
 	struct settings *set =
 	    path == NULL ? settings_laptop(rep) : settings_load_file(path, rep);
 
@@ -27,6 +28,10 @@ scene_load(struct scene *s, const char *path, struct report *rep)
 	}
 	if ((s->live = snapshot_new(set, &in, rep)) == NULL)
 		return false;
+	if (rep->errors > errors) { /* of the settings as a whole */
+		snapshot_unref(s->live);
+		return false;
+	}
 	s->settings = s->live->settings;
 	s->rules = s->live->rules;
 	s->host = s->live->host;

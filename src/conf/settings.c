@@ -346,18 +346,28 @@ check_listeners(const struct load *load)
 		}
 }
 
-/* What only a whole configuration has, and what this build cannot serve. */
+/* The policies are then looked at in the same run, as they will be served. */
+static void
+refuse_production(const struct load *load)
+{
+	struct settings *s = load->s;
+
+	if (!s->production || is_bad(load, "production"))
+		return;
+	key_finding(s, load->l.rep, SEVERITY_ERROR, "production",
+	    "production_unavailable",
+	    "production: true%s needs sessions, which this build lacks; "
+	    "write production: false",
+	    node_of(s, "production") == NULL ? " (the default)" : "");
+	s->production = false;
+}
+
+/* What only a whole configuration has. */
 static void
 check_whole(const struct load *load)
 {
 	const struct settings *s = load->s;
 
-	if (s->production && !is_bad(load, "production"))
-		key_finding(s, load->l.rep, SEVERITY_ERROR, "production",
-		    "production_unavailable",
-		    "production: true%s needs sessions, which this build lacks; "
-		    "write production: false",
-		    node_of(s, "production") == NULL ? " (the default)" : "");
 	if (s->policies.n == 0 && !is_bad(load, "policies"))
 		key_finding(s, load->l.rep, SEVERITY_ERROR, "policies", "no_policies",
 		    "policies must name at least one policy file: policies: "
@@ -442,7 +452,10 @@ settings_load(struct tree *t, const char *directory, struct report *rep, bool is
 	check_listeners(&load);
 	if (is_whole)
 		check_whole(&load);
-	if (rep->errors == errors_before)
+	bool is_good = rep->errors == errors_before;
+	if (is_whole)
+		refuse_production(&load);
+	if (is_good)
 		return s;
 	settings_free(s);
 	return NULL;

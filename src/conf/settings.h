@@ -49,8 +49,9 @@ struct settings {
 };
 
 /*
- * A whole configuration: what this build cannot serve (production) and what it
- * cannot do without (policies) are findings too.  NULL after reporting.
+ * A whole configuration, which must name policies.  NULL after reporting; but when
+ * nothing is wrong than production, which this build cannot serve, that is reported and
+ * taken for off: rep->errors says whether it may be served.
  */
 struct settings *settings_load_file(const char *path, struct report *rep) MUST_CHECK;
 /* The values alone, as `weir explain --batch` has them. */

@@ -97,7 +97,7 @@ load_snapshot(struct control *c, struct settings *set, struct report *rep)
 	s = snapshot_new(set, &in, rep);
 	buf_fini(&policy);
 	free(service);
-	if (s != NULL && rep->errors > 0) { /* of the settings: no listener */
+	if (s != NULL && rep->errors > 0) { /* of the settings as a whole */
 		snapshot_unref(s);
 		return NULL;
 	}

@@ -1,6 +1,7 @@
 """Running weir: start, reload, drain, stop, and what it says when it cannot."""
 import json
 import os
+import re
 import resource
 import shutil
 import signal
@@ -315,6 +316,21 @@ def test_production_is_refused_in_this_build(net, tmp_path, command, config):
     told = subprocess.run([binary(), command, "-c", str(path)], capture_output=True, text=True, timeout=20)
     assert told.returncode == 78
     assert "write production: false" in told.stdout + told.stderr
+
+
+@pytest.mark.parametrize("command", [["run"], ["check"], ["explain", "a.test:443"]], ids=["run", "check", "explain"])
+def test_production_does_not_hide_what_is_wrong_in_the_policies(net, tmp_path, command):
+    (tmp_path / "bad.yaml").write_text("policy: p\nalow: []\n")
+    (tmp_path / "good.yaml").write_text("policy: p\nallow: [{ host: a.test, private: [127.0.0.0/8] }]\n")
+
+    def told(policy):
+        (tmp_path / "weir.yaml").write_text("listen: { proxy: ['127.0.0.1:3128'] }\npolicies: [%s.yaml]\n" % policy)
+        return subprocess.run([binary(), command[0], "-c", str(tmp_path / "weir.yaml"), *command[1:]],
+                              capture_output=True, text=True, timeout=20)
+    for policy, codes in (("bad", ["production_unavailable", "unknown_key"]), ("good", ["production_unavailable"])):
+        done = told(policy)
+        assert done.returncode == 78
+        assert re.findall(r"error: .* \[(\w+)\]", done.stderr) == codes
 
 
 BAD_CONFIG = [
