@@ -4,11 +4,13 @@
 #include "conf/settings.h"
 
 #include <assert.h>
+#include <errno.h>
 #include <limits.h>
 #include <pwd.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include "conf/text.h"
@@ -375,13 +377,54 @@ check_whole(const struct load *load)
 }
 
 void
-settings_check_listener(
-    const struct settings *s, enum severity severity, struct report *rep)
+settings_check_listener(const struct settings *s, struct report *rep)
 {
 	if (s->listen_proxy.n == 0)
-		key_finding(s, rep, severity, "listen.proxy", "no_listener",
+		key_finding(s, rep, SEVERITY_ERROR, "listen.proxy", "no_listener",
 		    "listen.proxy names no place to listen at, so nobody could use this "
 		    "proxy: listen: { proxy: [\"127.0.0.1:3128\"] }");
+}
+
+static struct str
+without_slashes(struct str path)
+{
+	while (path.n > 1 && path.p[path.n - 1] == '/')
+		path.n--;
+	return path;
+}
+
+static void
+check_directory(const struct settings *s, const char *key, const char *path,
+    const char *made, struct report *rep)
+{
+	struct str file = without_slashes(str_of(path));
+	struct stat st;
+	size_t slash;
+
+	if (!str_rfind(file, '/', &slash) || slash == 0)
+		return;
+	struct str in = without_slashes(str_sub(file, 0, slash));
+	if (made != NULL && str_eq(in, without_slashes(str_of(made))))
+		return;
+	char *directory = str_dup(in);
+	if (stat(directory, &st) != 0 ? errno == ENOENT || errno == ENOTDIR
+				      : !S_ISDIR(st.st_mode))
+		key_finding(s, rep, SEVERITY_ERROR, key, "no_directory",
+		    "%s is to be in %s, which is no directory: make it", key, directory);
+	free(directory);
+}
+
+void
+settings_check_start(const struct settings *s, struct report *rep)
+{
+	settings_check_listener(s, rep);
+	if (s->user != NULL && getpwnam(s->user) == NULL)
+		key_finding(s, rep, geteuid() == 0 ? SEVERITY_ERROR : SEVERITY_WARNING,
+		    "user", "no_such_user", "this machine has no user %s", s->user);
+	if (s->state_dir != NULL)
+		check_directory(s, "state_dir", s->state_dir, NULL, rep);
+	if (s->audit_path != NULL)
+		check_directory(s, "audit.path", s->audit_path, s->state_dir, rep);
 }
 
 void

@@ -61,10 +61,13 @@ struct settings *settings_load_text(const char *name, struct str text,
 struct settings *settings_laptop(struct report *rep) MUST_CHECK;
 void settings_free(struct settings *s); /* wipes secrets */
 
-/* Without listen.proxy there is nothing to run: an error for `run`, a warning for
- * `check`. */
-void settings_check_listener(
-    const struct settings *s, enum severity severity, struct report *rep);
+/* Without listen.proxy there is nothing to run: an error. */
+void settings_check_listener(const struct settings *s, struct report *rep);
+/*
+ * What a start on this machine would refuse: no listener, no such user, no directory
+ * for what it makes.  A user matters to root only: for others it is a warning.
+ */
+void settings_check_start(const struct settings *s, struct report *rep);
 /* A warning where nothing is recorded. */
 void settings_check_audit(const struct settings *s, struct report *rep);
 /* For whoever has found that no certificate is in them. */

@@ -60,7 +60,7 @@ load_settings(const struct control *c, struct report *rep)
 				   : settings_laptop(rep);
 
 	if (set != NULL)
-		settings_check_listener(set, SEVERITY_ERROR, rep);
+		settings_check_listener(set, rep);
 	return set;
 }
 

@@ -360,7 +360,7 @@ test_whole_file_must_be_fit_to_serve(void **state)
 		if (s != NULL && rep.n == 0) {
 			snprintf(expected, sizeof(expected), "%s/a", directory);
 			assert_string_equal(s->policies.p[0], expected);
-			settings_check_listener(s, SEVERITY_WARNING, &rep);
+			settings_check_listener(s, &rep);
 			assert_string_equal(rep.finding[0].code, "no_listener");
 		}
 		settings_free(s);
