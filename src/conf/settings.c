@@ -436,6 +436,52 @@ settings_check_audit(const struct settings *s, struct report *rep)
 		    "audit: { path: audit.jsonl }");
 }
 
+/* The directory a file is in, absolute. */
+static char *
+directory_of(const char *path)
+{
+	struct str all = str_of(path);
+	size_t slash;
+	char resolved[PATH_MAX];
+
+	char *name = !str_rfind(all, '/', &slash) ? mem_strdup(".")
+						  : str_dup(str_sub(all, 0, slash + 1));
+	const char *full = realpath(name, resolved);
+	char *directory = full == NULL ? name : mem_strdup(full);
+	if (full != NULL)
+		free(name);
+	return directory;
+}
+
+static void
+check_readable(
+    const struct settings *s, const char *key, const char *path, struct report *rep)
+{
+	if (access(path, R_OK) != 0)
+		key_finding(s, rep, SEVERITY_ERROR, key, "unreadable_file", "%s: %s",
+		    path, strerror(errno));
+}
+
+void
+settings_check_readable(const struct settings *s, struct report *rep)
+{
+	char *directory = directory_of(s->tree->file);
+
+	check_readable(s, "", s->tree->file, rep);
+	for (size_t i = 0; i < s->policies.n; i++)
+		check_readable(s, "policies", s->policies.p[i], rep);
+	if (s->tls_roots != NULL)
+		check_readable(s, "tls.roots", s->tls_roots, rep);
+	for (size_t i = 0; i < ROWS; i++) {
+		const struct node *n =
+		    rows[i].type == &type_SECRET ? node_of(s, rows[i].key) : NULL;
+		struct secret again = { 0 };
+		if (n != NULL && secret_read(&again, s->tree, n, directory, rep))
+			secret_wipe(&again);
+	}
+	free(directory);
+}
+
 void
 settings_refuse_roots(const struct settings *s, struct report *rep)
 {
@@ -512,23 +558,6 @@ settings_load_text(
 
 	return settings_load(
 	    tree_read_text(name, text, rep), directory, rep, false, errors);
-}
-
-/* The directory a file is in, absolute. */
-static char *
-directory_of(const char *path)
-{
-	struct str all = str_of(path);
-	size_t slash;
-	char resolved[PATH_MAX];
-
-	char *name = !str_rfind(all, '/', &slash) ? mem_strdup(".")
-						  : str_dup(str_sub(all, 0, slash + 1));
-	const char *full = realpath(name, resolved);
-	char *directory = full == NULL ? name : mem_strdup(full);
-	if (full != NULL)
-		free(name);
-	return directory;
 }
 
 struct settings *

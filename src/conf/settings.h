@@ -68,6 +68,8 @@ void settings_check_listener(const struct settings *s, struct report *rep);
  * for what it makes.  A user matters to root only: for others it is a warning.
  */
 void settings_check_start(const struct settings *s, struct report *rep);
+/* Of a file: an error for each that a reload by whoever runs now could not read. */
+void settings_check_readable(const struct settings *s, struct report *rep);
 /* A warning where nothing is recorded. */
 void settings_check_audit(const struct settings *s, struct report *rep);
 /* For whoever has found that no certificate is in them. */

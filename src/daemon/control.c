@@ -448,6 +448,22 @@ start_workers(struct control *c)
 	return 0;
 }
 
+/* Root read it all; a reload is done by somebody else. */
+static void
+warn_of_reloads(const struct settings *set)
+{
+	struct report rep;
+
+	report_init(&rep);
+	settings_check_readable(set, &rep);
+	for (size_t i = 0; i < rep.n; i++)
+		if (rep.finding[i].severity == SEVERITY_ERROR)
+			log_warn("a reload will be refused: the user weir runs as must "
+				 "be able to read this",
+			    "user", set->user, "why", rep.finding[i].text);
+	report_fini(&rep);
+}
+
 static int
 drop_rights(const struct settings *set, uid_t uid, gid_t gid)
 {
@@ -455,6 +471,8 @@ drop_rights(const struct settings *set, uid_t uid, gid_t gid)
 		log_error("rights cannot be dropped", "user", set->user);
 		return EXIT_UNAVAILABLE;
 	}
+	if (set->user != NULL && set->tree != NULL)
+		warn_of_reloads(set);
 	rights_seal();
 	return 0;
 }

@@ -271,6 +271,26 @@ def test_only_a_state_directory_that_weir_made_becomes_the_users(weir, upstream,
     assert state.stat().st_uid == (0 if is_there else 65534)
 
 
+def test_files_that_a_reload_could_not_read_are_warned_of_at_start(weir, upstream, connect, tmp_path):
+    os.chmod(tmp_path, 0o755)
+    for parent in list(tmp_path.parents)[:3]:
+        os.chmod(parent, os.stat(parent).st_mode | 0o055)
+    keys = [tmp_path / name for name in ("audit.key", "redact.key")]
+    for key in keys:
+        key.write_text("a key")
+        key.chmod(0o600)
+    proxy = weir([http(NAME)], {"user": "nobody", "audit": {"key": "file:%s" % keys[0]}, "redact": {"key": "file:%s" % keys[1]}},
+                 start=False)
+    for name in ("policy0.yaml", "weir.yaml"):
+        os.chmod(proxy.path(name), 0o600)
+    proxy.start()
+    warned = [line for line in proxy.log().splitlines() if " a reload will be refused: " in line]
+    assert len(warned) == 4
+    for line, name in zip(warned, ("weir.yaml", "policy0.yaml", "audit.key", "redact.key")):
+        assert name + ": Permission denied" in line and "user=nobody" in line
+    assert get(proxy, connect).status == 200
+
+
 MAPS_CODE = "import mmap; mmap.mmap(-1, 4096, prot=mmap.PROT_READ | mmap.PROT_WRITE | mmap.PROT_EXEC)"
 
 
