@@ -377,9 +377,12 @@ turn(struct journal *j, bool is_last)
 	}
 	pthread_mutex_unlock(&j->lock);
 
-	if (wants_reopen && logfile_is_moved(&j->file) && (error = reopen(j)) != 0)
-		logfile_complain(
-		    j->file.path, error); /* the old file goes on being written */
+	if (wants_reopen && logfile_is_moved(&j->file) && (error = reopen(j)) != 0) {
+		logfile_complain(j->file.path, error);
+		if (!logfile_is_removed(&j->file))
+			log_warn("weir goes on in the old audit log, wherever it is now",
+			    "path", j->file.path);
+	}
 	seal_taken(j);
 	say_dropped(j, dropped);
 	flush(j);

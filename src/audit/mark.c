@@ -5,6 +5,7 @@
 
 #include <assert.h>
 #include <openssl/rand.h>
+#include <pthread.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -41,22 +42,37 @@ set_id(struct marker *m, const char *id)
 		strcpy(m->id, "k1");
 }
 
+static unsigned char run_key[32];
+
+static void
+make_run_key(void)
+{
+	if (RAND_bytes(run_key, sizeof(run_key)) != 1)
+		abort();
+}
+
+/* One for all markers: the log, the audit log and what comes after a reload agree. */
+static struct str
+key_of_this_run(void)
+{
+	static pthread_once_t once = PTHREAD_ONCE_INIT;
+
+	pthread_once(&once, make_run_key);
+	return (struct str){ (const char *)run_key, sizeof(run_key) };
+}
+
 struct marker *
 marker_new(struct str key, const char *id)
 {
 	struct marker *m = mem_zalloc(sizeof(*m));
-	unsigned char random[32];
 
 	if (key.n > 0) {
 		set_id(m, id);
 		m->keyed = hmac_new(key);
 		return m;
 	}
-	if (RAND_bytes(random, sizeof(random)) != 1)
-		abort();
 	strcpy(m->id, "k0");
-	m->keyed = hmac_new((struct str){ (const char *)random, sizeof(random) });
-	OPENSSL_cleanse(random, sizeof(random));
+	m->keyed = hmac_new(key_of_this_run());
 	return m;
 }
 

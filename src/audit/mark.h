@@ -15,7 +15,7 @@
 
 struct marker;
 
-/* An empty key makes a random one, with id "k0". */
+/* An empty key means a random one of this run, with id "k0". */
 struct marker *marker_new(struct str key, const char *id);
 void marker_free(struct marker *m); /* wipes the key */
 void marker_print(

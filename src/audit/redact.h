@@ -17,7 +17,7 @@ enum redact_as { REDACT_TEXT, REDACT_JSON, REDACT_HEADER, REDACT_URL };
 
 struct redactor;
 
-/* key: HMAC key; an empty key makes a random one, with id "k0".  Never NULL: a pattern
+/* key: HMAC key; empty: a random one of this run, with id "k0".  Never NULL: a pattern
  * that does not compile is our bug. */
 struct redactor *redactor_new(struct str key, const char *id);
 void redactor_free(struct redactor *r); /* wipes the key */

@@ -314,7 +314,8 @@ check_keys(struct line *l, const struct json_value *object)
 	}
 }
 
-/* https:// is a request inside a tunnel, whatever `via` says of the way in. */
+/* Without `via` the target says it, as on the command line: https:// is a request inside
+ * a tunnel. */
 static void
 read_line(struct line *l, const struct json_value *object)
 {

@@ -77,7 +77,7 @@ check_config(const char *path, struct ruleset_terms *terms, struct report *rep,
 		return;
 	tally->configurations++;
 	*terms = ruleset_terms_of(s);
-	settings_check_listener(s, SEVERITY_WARNING, rep);
+	settings_check_start(s, rep);
 	settings_check_audit(s, rep);
 	if (s->tls_roots != NULL && !roots_are_usable(s->tls_roots))
 		settings_refuse_roots(s, rep);

@@ -14,6 +14,7 @@
 #include "cmd/main.h"
 #include "cmd/usage.h"
 #include "policy/token.h"
+#include "wire/http.h"
 
 #define ANSWERS_MAX 64
 #define OUTPUT_MAX ((size_t)64 << 20)
@@ -260,6 +261,9 @@ read_words(struct options *o, int n, char *const *word)
 	if (!o->is_batch && (n < 1 || n > 2))
 		return usage_refuse("explain",
 		    "name one target, with its method before it if it matters");
+	if (n == 2 && !http_is_token(str_of(word[0])))
+		return usage_refuse("explain",
+		    "the method is before the target, and \"%s\" is none", word[0]);
 	if (!o->is_batch)
 		o->target = word[n - 1];
 	if (n == 2)

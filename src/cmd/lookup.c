@@ -19,21 +19,13 @@ on_found(void *arg, const struct found *found)
 	loop_stop(w->loop);
 }
 
-static struct resolver *
-new_resolver(struct loop *loop, const struct settings *s, const struct static_host *host,
-    size_t nhost, const char **why)
-{
-	const struct resolver_options options = snapshot_dns(s, host, nhost);
-
-	return resolver_new(loop, &options, why);
-}
-
 bool
 lookup_wait(struct found *out, const struct host *name, const struct settings *s,
     const struct static_host *host, size_t nhost, const char **why)
 {
 	struct waiting w = { loop_new(), out };
-	struct resolver *r = new_resolver(w.loop, s, host, nhost, why);
+	const struct resolver_options options = snapshot_dns(s, host, nhost);
+	struct resolver *r = resolver_new(w.loop, &options, why);
 
 	if (r != NULL) {
 		(void)resolver_start(r, STR("explain"), name, on_found, &w);
@@ -42,17 +34,4 @@ lookup_wait(struct found *out, const struct host *name, const struct settings *s
 	}
 	loop_free(w.loop);
 	return r != NULL;
-}
-
-size_t
-lookup_servers(const struct settings *s, struct endpoint *out, size_t max)
-{
-	struct loop *loop = loop_new();
-	const char *why;
-	struct resolver *r = new_resolver(loop, s, NULL, 0, &why);
-	size_t n = r == NULL ? 0 : resolver_servers(r, out, max);
-
-	resolver_free(r);
-	loop_free(loop);
-	return n;
 }

@@ -11,7 +11,4 @@
 bool lookup_wait(struct found *out, const struct host *name, const struct settings *s,
     const struct static_host *host, size_t nhost, const char **why) MUST_CHECK;
 
-/* The name servers that would be asked; 0 when there are none to be had. */
-size_t lookup_servers(const struct settings *s, struct endpoint *out, size_t max);
-
 #endif

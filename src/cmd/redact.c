@@ -17,7 +17,7 @@
 
 static const char help[] =
     "usage: weir redact [--as text|json|header|url] [--key REF [--key-id ID]]\n"
-    "       weir redact --fingerprint [--key REF [--key-id ID]]\n"
+    "       weir redact --fingerprint --key REF [--key-id ID]\n"
     "\n"
     "Copies standard input to standard output without its secrets.  Each becomes a\n"
     "mark, ~redacted.KIND.ID.xxxxxxxxxxxx~, the same for one secret under one key.\n"
@@ -82,6 +82,19 @@ print_config(const struct options *o, struct buf *to)
 	json_close(&j, '}');
 }
 
+/* Without places: the user wrote options, not the lines that print_config made. */
+static void
+say_why(const struct report *rep)
+{
+	for (size_t i = 0; i < rep->n; i++) {
+		const struct finding *f = &rep->finding[i];
+		const char *hint = f->hint == NULL ? "" : f->hint;
+
+		fprintf(stderr, "weir redact: %s%s%s [%s]\n", f->text,
+		    hint[0] == '\0' ? "" : "; ", hint, f->code);
+	}
+}
+
 /* NULL after saying why. */
 static struct redactor *
 redactor_for(const struct options *o)
@@ -99,8 +112,7 @@ redactor_for(const struct options *o)
 	if (s != NULL)
 		r = redactor_new(
 		    (struct str){ s->redact_key.bytes, s->redact_key.n }, s->redact_id);
-	else
-		report_say(&rep);
+	say_why(&rep);
 	settings_free(s);
 	report_fini(&rep);
 	buf_fini(&config);
@@ -262,6 +274,10 @@ read_options(int argc, char **argv, struct options *o, int *code)
 		    argv[0], "it reads standard input, not %s", argv[optind]);
 	else if (o->key_id != NULL && o->key == NULL)
 		*code = usage_refuse(argv[0], "--key-id names the key that --key gives");
+	else if (o->is_fingerprint && o->key == NULL)
+		*code = usage_refuse(argv[0],
+		    "--fingerprint needs --key: a mark under a random key is found "
+		    "nowhere");
 	else
 		return true;
 	return false;

@@ -3,18 +3,17 @@
  */
 #include "cmd/scene.h"
 
-#include "cmd/lookup.h"
 #include "policy/quickstart.h"
-
-#define SERVERS_MAX 16
 
 bool
 scene_load(struct scene *s, const char *path, bool is_ahead, struct report *rep)
 {
 	const struct ruleset_source builtin = { "quickstart",
 		{ quickstart_yaml, quickstart_yaml_n }, false };
-	struct endpoint server[SERVERS_MAX];
-	struct snapshot_inputs in = { .server = server };
+	struct endpoint server[RESOLVER_SERVERS_MAX];
+	struct resolver_options dns;
+	struct snapshot_inputs in = { .service = server };
+	size_t errors = rep->errors;
 	struct settings *set = path == NULL ? settings_laptop(rep)
 			       : is_ahead   ? settings_load_file_ahead(path, rep)
 					    : settings_load_file(path, rep);
@@ -22,13 +21,18 @@ scene_load(struct scene *s, const char *path, bool is_ahead, struct report *rep)
 	*s = (struct scene){ 0 };
 	if (set == NULL)
 		return false;
-	in.nserver = lookup_servers(set, server, SERVERS_MAX);
+	dns = snapshot_dns(set, NULL, 0);
+	in.nservice = resolver_servers(&dns, server);
 	if (path == NULL) {
 		in.builtin = &builtin;
 		in.nbuiltin = 1;
 	}
 	if ((s->live = snapshot_new(set, &in, rep)) == NULL)
 		return false;
+	if (rep->errors > errors) { /* of the settings as a whole */
+		snapshot_unref(s->live);
+		return false;
+	}
 	s->settings = s->live->settings;
 	s->rules = s->live->rules;
 	s->host = s->live->host;

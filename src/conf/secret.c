@@ -103,7 +103,7 @@ from_descriptor(const struct resolving *r, struct secret *out, int fd)
 		is_read = accept(r, out, without_newline((struct str){ bytes, n }));
 		if (st.st_mode & S_IROTH)
 			node_warn(r->t, r->n, r->rep, "secret_readable_by_all",
-			    "chmod o-r, so that only weir reads it",
+			    "chmod o-r; the user that weir runs as must still read it",
 			    "%.*s: every user of this machine can read it",
 			    STR_ARG(r->n->text));
 	}
@@ -198,7 +198,7 @@ secret_read(struct secret *out, const struct tree *t, const struct node *n,
 	}
 	node_error(t, n, rep, "secret_literal",
 	    "write env:NAME, file:PATH or cred:NAME, and keep the secret there",
-	    "the value must be a reference: a secret never stands in this file");
+	    "the value must be a reference: a secret itself never stands here");
 	return false;
 }
 

@@ -4,11 +4,13 @@
 #include "conf/settings.h"
 
 #include <assert.h>
+#include <errno.h>
 #include <limits.h>
 #include <pwd.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include "conf/rows.h"
@@ -271,20 +273,32 @@ settings_check_user(const struct settings *s, enum severity severity, struct rep
 		    "production: true does not run as root: write user: weir");
 }
 
-/* What only a whole configuration has, and what this build cannot serve. */
+/* The policies are then looked at in the same run, as they will be served. */
+static void
+refuse_production(const struct load *load)
+{
+	struct settings *s = load->s;
+
+	if (!s->production || is_bad(load, "production"))
+		return;
+	if (load->l.is_ahead) {
+		check_production(load);
+		return;
+	}
+	key_finding(s, load->l.rep, SEVERITY_ERROR, "production",
+	    "production_unavailable",
+	    "production: true%s needs sessions, which this build lacks; "
+	    "write production: false",
+	    node_of(s, "production") == NULL ? " (the default)" : "");
+	s->production = false;
+}
+
+/* What only a whole configuration has. */
 static void
 check_whole(const struct load *load)
 {
 	const struct settings *s = load->s;
 
-	if (s->production && load->l.is_ahead && !is_bad(load, "production"))
-		check_production(load);
-	if (s->production && !load->l.is_ahead && !is_bad(load, "production"))
-		key_finding(s, load->l.rep, SEVERITY_ERROR, "production",
-		    "production_unavailable",
-		    "production: true%s needs sessions, which this build lacks; "
-		    "write production: false",
-		    node_of(s, "production") == NULL ? " (the default)" : "");
 	if (s->policies.n == 0 && !is_bad(load, "policies"))
 		key_finding(s, load->l.rep, SEVERITY_ERROR, "policies", "no_policies",
 		    "policies must name at least one policy file: policies: "
@@ -292,13 +306,54 @@ check_whole(const struct load *load)
 }
 
 void
-settings_check_listener(
-    const struct settings *s, enum severity severity, struct report *rep)
+settings_check_listener(const struct settings *s, struct report *rep)
 {
 	if (s->listen_proxy.n == 0)
-		key_finding(s, rep, severity, "listen.proxy", "no_listener",
+		key_finding(s, rep, SEVERITY_ERROR, "listen.proxy", "no_listener",
 		    "listen.proxy names no place to listen at, so nobody could use this "
 		    "proxy: listen: { proxy: [\"127.0.0.1:3128\"] }");
+}
+
+static struct str
+without_slashes(struct str path)
+{
+	while (path.n > 1 && path.p[path.n - 1] == '/')
+		path.n--;
+	return path;
+}
+
+static void
+check_directory(const struct settings *s, const char *key, const char *path,
+    const char *made, struct report *rep)
+{
+	struct str file = without_slashes(str_of(path));
+	struct stat st;
+	size_t slash;
+
+	if (!str_rfind(file, '/', &slash) || slash == 0)
+		return;
+	struct str in = without_slashes(str_sub(file, 0, slash));
+	if (made != NULL && str_eq(in, without_slashes(str_of(made))))
+		return;
+	char *directory = str_dup(in);
+	if (stat(directory, &st) != 0 ? errno == ENOENT || errno == ENOTDIR
+				      : !S_ISDIR(st.st_mode))
+		key_finding(s, rep, SEVERITY_ERROR, key, "no_directory",
+		    "%s is to be in %s, which is no directory: make it", key, directory);
+	free(directory);
+}
+
+void
+settings_check_start(const struct settings *s, struct report *rep)
+{
+	settings_check_listener(s, rep);
+	if (s->user != NULL && getpwnam(s->user) == NULL)
+		key_finding(s, rep, geteuid() == 0 ? SEVERITY_ERROR : SEVERITY_WARNING,
+		    "user", "no_such_user", "this machine has no user %s", s->user);
+	if (s->state_dir != NULL)
+		check_directory(s, "state_dir", s->state_dir, NULL, rep);
+	if (s->audit_path != NULL)
+		check_directory(s, "audit.path", s->audit_path, s->state_dir, rep);
 }
 
 void
@@ -308,6 +363,52 @@ settings_check_audit(const struct settings *s, struct report *rep)
 		key_finding(s, rep, SEVERITY_WARNING, "audit.path", "no_audit",
 		    "audit.path is not set, so nothing is recorded of what passes: "
 		    "audit: { path: audit.jsonl }");
+}
+
+/* The directory a file is in, absolute. */
+static char *
+directory_of(const char *path)
+{
+	struct str all = str_of(path);
+	size_t slash;
+	char resolved[PATH_MAX];
+
+	char *name = !str_rfind(all, '/', &slash) ? mem_strdup(".")
+						  : str_dup(str_sub(all, 0, slash + 1));
+	const char *full = realpath(name, resolved);
+	char *directory = full == NULL ? name : mem_strdup(full);
+	if (full != NULL)
+		free(name);
+	return directory;
+}
+
+static void
+check_readable(
+    const struct settings *s, const char *key, const char *path, struct report *rep)
+{
+	if (access(path, R_OK) != 0)
+		key_finding(s, rep, SEVERITY_ERROR, key, "unreadable_file", "%s: %s",
+		    path, strerror(errno));
+}
+
+void
+settings_check_readable(const struct settings *s, struct report *rep)
+{
+	char *directory = directory_of(s->tree->file);
+
+	check_readable(s, "", s->tree->file, rep);
+	for (size_t i = 0; i < s->policies.n; i++)
+		check_readable(s, "policies", s->policies.p[i], rep);
+	if (s->tls_roots != NULL)
+		check_readable(s, "tls.roots", s->tls_roots, rep);
+	for (size_t i = 0; i < ROWS; i++) {
+		const struct node *n =
+		    rows[i].type == &type_SECRET ? node_of(s, rows[i].key) : NULL;
+		struct secret again = { 0 };
+		if (n != NULL && secret_read(&again, s->tree, n, directory, rep))
+			secret_wipe(&again);
+	}
+	free(directory);
 }
 
 void
@@ -382,7 +483,10 @@ settings_load(struct tree *t, const char *directory, struct report *rep, bool is
 	check_listeners(&load);
 	if (is_whole)
 		check_whole(&load);
-	if (rep->errors == errors_before)
+	bool is_good = rep->errors == errors_before;
+	if (is_whole)
+		refuse_production(&load);
+	if (is_good)
 		return s;
 	settings_free(s);
 	return NULL;
@@ -406,23 +510,6 @@ settings_load_text_ahead(
 
 	return settings_load(
 	    tree_read_text(name, text, rep), directory, rep, false, AHEAD, errors);
-}
-
-/* The directory a file is in, absolute. */
-static char *
-directory_of(const char *path)
-{
-	struct str all = str_of(path);
-	size_t slash;
-	char resolved[PATH_MAX];
-
-	char *name = !str_rfind(all, '/', &slash) ? mem_strdup(".")
-						  : str_dup(str_sub(all, 0, slash + 1));
-	const char *full = realpath(name, resolved);
-	char *directory = full == NULL ? name : mem_strdup(full);
-	if (full != NULL)
-		free(name);
-	return directory;
 }
 
 static struct settings *

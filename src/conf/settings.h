@@ -74,8 +74,9 @@ struct settings {
 };
 
 /*
- * A whole configuration: what this build cannot serve (production) and what it
- * cannot do without (policies) are findings too.  NULL after reporting.
+ * A whole configuration, which must name policies.  NULL after reporting; but when
+ * nothing is wrong than production, which this build cannot serve, that is reported and
+ * taken for off: rep->errors says whether it may be served.
  */
 struct settings *settings_load_file(const char *path, struct report *rep) MUST_CHECK;
 /* The values alone, as `weir explain --batch` has them. */
@@ -91,10 +92,15 @@ struct settings *settings_load_file_ahead(
 struct settings *settings_laptop(struct report *rep) MUST_CHECK;
 void settings_free(struct settings *s); /* wipes secrets */
 
-/* Without listen.proxy there is nothing to run: an error for `run`, a warning for
- * `check`. */
-void settings_check_listener(
-    const struct settings *s, enum severity severity, struct report *rep);
+/* Without listen.proxy there is nothing to run: an error. */
+void settings_check_listener(const struct settings *s, struct report *rep);
+/*
+ * What a start on this machine would refuse: no listener, no such user, no directory
+ * for what it makes.  A user matters to root only: for others it is a warning.
+ */
+void settings_check_start(const struct settings *s, struct report *rep);
+/* Of a file: an error for each that a reload by whoever runs now could not read. */
+void settings_check_readable(const struct settings *s, struct report *rep);
 /* A warning where nothing is recorded. */
 void settings_check_audit(const struct settings *s, struct report *rep);
 /* For whoever has found that no certificate is in them. */

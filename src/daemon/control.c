@@ -4,6 +4,7 @@
 #include "daemon/control.h"
 
 #include <errno.h>
+#include <pthread.h>
 #include <sched.h>
 #include <signal.h>
 #include <stdlib.h>
@@ -23,17 +24,18 @@
 #include "daemon/worker.h"
 #include "policy/compile.h"
 
-#define SERVERS_MAX 32 /* name servers */
 #define PIPES_EACH 64
 #define KEPT_EACH 256
+#define LISTENERS_TEXT 16384        /* 64 of them and more */
 #define WATCH_EVERY ((msec)30000)   /* interfaces come and go */
-#define TOKENS_MOST ((size_t)65536) /* verified before */
 #define HEAD_EVERY ((msec)3600000)  /* the audit head in the log */
+#define TOKENS_MOST ((size_t)65536) /* verified before */
 
 struct control {
 	const struct control_options *o;
 	struct loop *loop;
 	struct snapshot *snapshot;
+	struct snapshot *begun; /* what cannot be reloaded is in force as it says */
 	uint64_t generation;
 	struct sockets sockets;
 	struct journal *journal;
@@ -44,6 +46,7 @@ struct control {
 	struct worker **worker;
 	size_t nworker, nlive;
 	struct health *health;
+	pthread_rwlock_t log_lock; /* workers log while a reload replaces it: */
 	struct redactor *log_redactor;
 	struct event *sig[4];
 	struct timer watch, head, drain;
@@ -61,7 +64,7 @@ load_settings(const struct control *c, struct report *rep)
 				   : settings_laptop(rep);
 
 	if (set != NULL)
-		settings_check_listener(set, SEVERITY_ERROR, rep);
+		settings_check_listener(set, rep);
 	return set;
 }
 
@@ -70,14 +73,10 @@ static size_t
 gather_services(struct control *c, const struct settings *set, struct endpoint **out)
 {
 	struct resolver_options dns = snapshot_dns(set, NULL, 0);
-	const char *why;
-	struct resolver *r = resolver_new(c->loop, &dns, &why);
-	size_t n = 0;
+	size_t n;
 
-	*out = mem_alloc((SERVERS_MAX + c->sockets.n) * sizeof(**out));
-	if (r != NULL)
-		n = resolver_servers(r, *out, SERVERS_MAX);
-	resolver_free(r);
+	*out = mem_alloc((RESOLVER_SERVERS_MAX + c->sockets.n) * sizeof(**out));
+	n = resolver_servers(&dns, *out);
 	return n + sockets_endpoints(&c->sockets, *out + n);
 }
 
@@ -91,8 +90,8 @@ load_snapshot(struct control *c, struct settings *set, struct report *rep)
 	struct snapshot *s;
 
 	buf_init(&policy, (size_t)1 << 20);
-	in.nserver = gather_services(c, set, &service);
-	in.server = service;
+	in.nservice = gather_services(c, set, &service);
+	in.service = service;
 	if (c->o->config == NULL) {
 		laptop_policy(&policy, c->o->allow, c->o->nallow);
 		laptop.text = buf_view(&policy);
@@ -102,7 +101,7 @@ load_snapshot(struct control *c, struct settings *set, struct report *rep)
 	s = snapshot_new(set, &in, rep);
 	buf_fini(&policy);
 	free(service);
-	if (s != NULL && rep->errors > 0) { /* of the settings: no listener */
+	if (s != NULL && rep->errors > 0) { /* of the settings as a whole */
 		snapshot_unref(s);
 		return NULL;
 	}
@@ -131,14 +130,33 @@ record_event(struct control *c, const char *event)
 static void
 redact_log(struct buf *value, void *arg)
 {
+	struct control *c = arg;
 	struct buf clean;
+	size_t masked;
 
 	buf_init(&clean, value->max + 4096);
-	if (redact(arg, REDACT_TEXT, buf_view(value), &clean) > 0) {
+	pthread_rwlock_rdlock(&c->log_lock);
+	masked = redact(c->log_redactor, REDACT_TEXT, buf_view(value), &clean);
+	pthread_rwlock_unlock(&c->log_lock);
+	if (masked > 0) {
 		buf_reset(value);
 		buf_str(value, buf_view(&clean));
 	}
 	buf_fini(&clean);
+}
+
+static void
+set_log(struct control *c, const struct settings *set)
+{
+	struct str key = { set->redact_key.bytes, set->redact_key.n };
+	struct redactor *new = redactor_new(key, set->redact_id), *old;
+
+	log_setup((enum log_level)set->log_level, (enum log_format)set->log_format);
+	pthread_rwlock_wrlock(&c->log_lock);
+	old = c->log_redactor;
+	c->log_redactor = new;
+	pthread_rwlock_unlock(&c->log_lock);
+	redactor_free(old);
 }
 
 /* ---- reload ---- */
@@ -153,15 +171,27 @@ publish(struct control *c, struct snapshot *s)
 }
 
 static void
+log_finding(enum log_level level, const struct finding *f)
+{
+	const char *file = f->file != NULL ? f->file : "";
+	const char *hint = f->hint != NULL ? "hint" : NULL;
+
+	if (f->mark.line == 0) /* it is about the whole file */
+		log_write(
+		    level, f->text, "code", f->code, "file", file, hint, f->hint, NULL);
+	else
+		log_write(level, f->text, "code", f->code, "file", file, "line",
+		    NUM((int64_t)f->mark.line), "column", NUM((int64_t)f->mark.column),
+		    hint, f->hint, NULL);
+}
+
+static void
 log_report(const struct report *rep)
 {
-	for (size_t i = 0; i < rep->n; i++) {
-		const struct finding *f = &rep->finding[i];
-		log_write(f->severity == SEVERITY_ERROR ? LOG_ERROR : LOG_WARN, f->text,
-		    "code", f->code, "file", f->mark.file != NULL ? f->mark.file : "",
-		    "line", NUM((int64_t)f->mark.line), f->hint != NULL ? "hint" : NULL,
-		    f->hint, NULL);
-	}
+	for (size_t i = 0; i < rep->n; i++)
+		log_finding(
+		    rep->finding[i].severity == SEVERITY_ERROR ? LOG_ERROR : LOG_WARN,
+		    &rep->finding[i]);
 }
 
 static void
@@ -192,9 +222,8 @@ reload(struct control *c)
 		count_add(COUNT_RELOAD_FAILURES, 1);
 		log_error("reload refused: what was in force stays in force");
 	} else {
-		log_not_reloadable(c->snapshot->settings, s->settings);
-		log_setup((enum log_level)s->settings->log_level,
-		    (enum log_format)s->settings->log_format);
+		log_not_reloadable(c->begun->settings, s->settings);
+		set_log(c, s->settings);
 		publish(c, s);
 		count_add(COUNT_RELOADS, 1);
 		log_info("reloaded", "generation", NUM((int64_t)s->generation), "policy",
@@ -449,8 +478,9 @@ start_workers(struct control *c)
 	if (c->ledger != NULL)
 		ledger_start(c->ledger);
 	for (size_t i = 0; i < c->nworker; i++) {
-		if (worker_start(c->worker[i]) != 0) {
-			log_error("a thread cannot be started", "errno", strerror(errno));
+		int error = worker_start(c->worker[i]);
+		if (error != 0) {
+			log_error("a thread cannot be started", "err", strerror(error));
 			block_signals(false);
 			return EXIT_UNAVAILABLE;
 		}
@@ -460,6 +490,22 @@ start_workers(struct control *c)
 	return 0;
 }
 
+/* Root read it all; a reload is done by somebody else. */
+static void
+warn_of_reloads(const struct settings *set)
+{
+	struct report rep;
+
+	report_init(&rep);
+	settings_check_readable(set, &rep);
+	for (size_t i = 0; i < rep.n; i++)
+		if (rep.finding[i].severity == SEVERITY_ERROR)
+			log_warn("a reload will be refused: the user weir runs as must "
+				 "be able to read this",
+			    "user", set->user, "why", rep.finding[i].text);
+	report_fini(&rep);
+}
+
 static int
 drop_rights(const struct settings *set, uid_t uid, gid_t gid)
 {
@@ -467,11 +513,37 @@ drop_rights(const struct settings *set, uid_t uid, gid_t gid)
 		log_error("rights cannot be dropped", "user", set->user);
 		return EXIT_UNAVAILABLE;
 	}
+	if (set->user != NULL && set->tree != NULL)
+		warn_of_reloads(set);
 	rights_seal();
 	return 0;
 }
 
-/* Where weir keeps what is its own; made for it alone. */
+/* What is wrong, mkdir() of the last one will say. */
+static void
+make_parents(const char *path)
+{
+	char *parent = mem_strdup(path);
+
+	for (char *at = parent + 1; (at = strchr(at, '/')) != NULL; *at++ = '/') {
+		*at = '\0';
+		(void)mkdir(parent, 0700); /* XDG Base Directory Specification */
+	}
+	free(parent);
+}
+
+static const char *
+state_remedy(const struct control *c, int error)
+{
+	if (c->o->config == NULL)
+		return "set XDG_STATE_HOME to a directory that this user may write";
+	if (error == ENOENT || error == ENOTDIR)
+		return "make the directory state_dir is in";
+	return "name a state_dir in a directory that may be written";
+}
+
+/* Where weir keeps what is its own; made for it alone.  One that is there stays whose it
+ * is: a path written by mistake gives nothing away. */
 static int
 make_state_dir(const struct control *c, uid_t uid, gid_t gid)
 {
@@ -479,9 +551,13 @@ make_state_dir(const struct control *c, uid_t uid, gid_t gid)
 
 	if (set->state_dir == NULL)
 		return 0;
-	if (mkdir(set->state_dir, 0700) != 0 && errno != EEXIST) {
+	if (c->o->config == NULL)
+		make_parents(set->state_dir);
+	if (mkdir(set->state_dir, 0700) != 0) {
+		if (errno == EEXIST)
+			return 0;
 		log_error("the state directory cannot be made", "path", set->state_dir,
-		    "errno", strerror(errno));
+		    "err", strerror(errno), "remedy", state_remedy(c, errno));
 		return EXIT_UNAVAILABLE;
 	}
 	if (uid != (uid_t)-1 && chown(set->state_dir, uid, gid) != 0)
@@ -490,13 +566,23 @@ make_state_dir(const struct control *c, uid_t uid, gid_t gid)
 }
 
 static void
+put_listeners(const struct control *c, struct buf *proxy, struct buf *health)
+{
+	char at[128];
+
+	for (size_t i = 0; i < c->sockets.n; i++) {
+		const struct open_socket *o = &c->sockets.p[i];
+		struct buf *to = o->door != NULL ? proxy : health;
+		buf_fmt(to, "%s%s", to->n > 0 ? "," : "", listen_at_text(at, &o->at));
+	}
+}
+
+static void
 say_started(const struct control *c)
 {
 	const struct settings *set = c->snapshot->settings;
-	char where[128] = "nowhere";
+	struct buf proxy, health;
 
-	if (c->sockets.n > 0)
-		listen_at_text(where, &c->sockets.p[0].at);
 	if (c->o->config == NULL)
 		log_info("no configuration: production is false, all is refused but "
 			 "example.com and what --allow names",
@@ -505,9 +591,15 @@ say_started(const struct control *c)
 		log_warn("running as root: name a user in the configuration");
 	if (set->audit_path == NULL)
 		log_warn("no audit log: what passes is not recorded; write audit.path");
-	log_info("serving", "proxy", where, "workers", NUM((int64_t)c->nworker),
-	    "descriptors", NUM((int64_t)c->descriptors), "policy",
-	    ruleset_digest(c->snapshot->rules));
+	buf_init(&proxy, LISTENERS_TEXT);
+	buf_init(&health, LISTENERS_TEXT);
+	put_listeners(c, &proxy, &health);
+	log_info("serving", "proxy", buf_cstr(&proxy), "health",
+	    health.n > 0 ? buf_cstr(&health) : "none", "workers",
+	    NUM((int64_t)c->nworker), "descriptors", NUM((int64_t)c->descriptors),
+	    "policy", ruleset_digest(c->snapshot->rules));
+	buf_fini(&health);
+	buf_fini(&proxy);
 }
 
 /* What needs a checked configuration and the rights of the start. */
@@ -538,10 +630,8 @@ start(struct control *c)
 	gid_t gid = (gid_t)-1;
 	int code;
 
-	log_setup((enum log_level)set->log_level, (enum log_format)set->log_format);
-	c->log_redactor = redactor_new(
-	    (struct str){ set->redact_key.bytes, set->redact_key.n }, set->redact_id);
-	log_filter(redact_log, c->log_redactor);
+	set_log(c, set);
+	log_filter(redact_log, c);
 	c->descriptors = rights_descriptors();
 	c->limits = limits_new();
 	c->sessions = sessions_new(&session_grants);
@@ -586,8 +676,10 @@ take_down(struct control *c)
 	tokens_free(c->tokens);
 	limits_free(c->limits);
 	snapshot_unref(c->snapshot);
+	snapshot_unref(c->begun);
 	log_filter(NULL, NULL);
 	redactor_free(c->log_redactor);
+	pthread_rwlock_destroy(&c->log_lock);
 	loop_free(c->loop);
 }
 
@@ -598,8 +690,8 @@ load_first(struct control *c)
 	struct settings *set;
 
 	if (c->o->config != NULL && access(c->o->config, R_OK) != 0) {
-		log_error("the configuration cannot be read", "path", c->o->config,
-		    "errno", strerror(errno));
+		log_error("the configuration cannot be read", "path", c->o->config, "err",
+		    strerror(errno));
 		return EXIT_NOINPUT;
 	}
 	report_init(&rep);
@@ -608,13 +700,18 @@ load_first(struct control *c)
 		c->snapshot = load_snapshot(c, set, &rep);
 	report_say(&rep);
 	report_fini(&rep);
-	return c->snapshot != NULL ? 0 : EXIT_CONFIG;
+	if (c->snapshot == NULL)
+		return EXIT_CONFIG;
+	c->begun = snapshot_ref(c->snapshot);
+	return 0;
 }
 
 int
 control_run(const struct control_options *o)
 {
-	struct control c = { .o = o, .loop = loop_new() };
+	struct control c = {
+		.o = o, .loop = loop_new(), .log_lock = PTHREAD_RWLOCK_INITIALIZER
+	};
 	int code;
 
 	watch_signals(&c); /* before anything listens: whoever sees weir may signal it */

@@ -82,23 +82,30 @@ print_metrics(const struct health *h, struct buf *to)
 	return 200;
 }
 
+#define PLAIN "text/plain; charset=utf-8"
+
 static const struct {
 	const char *path;
 	int (*print)(const struct health *h, struct buf *to); /* the status */
+	const char *type;
 } pages[] = {
-	{ "/healthz", print_healthz },
-	{ "/readyz", print_readyz },
-	{ "/metrics", print_metrics },
+	{ "/healthz", print_healthz, PLAIN },
+	{ "/readyz", print_readyz, PLAIN },
+	{ "/metrics", print_metrics, "text/plain; version=0.0.4; charset=utf-8" },
 };
 
 static int
-print_page(const struct health *h, const struct http_head *head, struct buf *to)
+print_page(const struct health *h, const struct http_head *head, struct buf *to,
+    const char **type)
 {
+	*type = PLAIN;
 	if (!str_eq(head->method, STR("GET")) && !str_eq(head->method, STR("HEAD")))
 		return 405;
 	for (size_t i = 0; i < sizeof(pages) / sizeof(pages[0]); i++)
-		if (str_eq(head->target, str_of(pages[i].path)))
+		if (str_eq(head->target, str_of(pages[i].path))) {
+			*type = pages[i].type;
 			return pages[i].print(h, to);
+		}
 	buf_text(to, "there are /healthz, /readyz and /metrics\n");
 	return 404;
 }
@@ -121,14 +128,15 @@ phrase(int status)
 }
 
 static void
-answer(struct visit *v, int status, bool has_body, const struct buf *body)
+answer(
+    struct visit *v, int status, const char *type, bool has_body, const struct buf *body)
 {
 	v->is_answered = true;
 	buf_fmt(&v->out,
-	    "HTTP/1.1 %d %s\r\n%sContent-Type: text/plain; version=0.0.4; "
-	    "charset=utf-8\r\n"
+	    "HTTP/1.1 %d %s\r\n%sContent-Type: %s\r\n"
 	    "Cache-Control: no-store\r\nContent-Length: %zu\r\nConnection: close\r\n\r\n",
-	    status, phrase(status), status == 405 ? "Allow: GET, HEAD\r\n" : "", body->n);
+	    status, phrase(status), status == 405 ? "Allow: GET, HEAD\r\n" : "", type,
+	    body->n);
 	if (has_body)
 		buf_str(&v->out, buf_view(body));
 }
@@ -139,6 +147,7 @@ read_request(struct visit *v)
 	struct arena a;
 	struct http_head head = { 0 };
 	struct buf body;
+	const char *type;
 	size_t used;
 	int status;
 
@@ -148,11 +157,11 @@ read_request(struct visit *v)
 	case HTTP_MORE:
 		break;
 	case HTTP_BAD:
-		answer(v, 400, true, &body);
+		answer(v, 400, PLAIN, true, &body);
 		break;
 	case HTTP_DONE:
-		status = print_page(v->h, &head, &body);
-		answer(v, status, !str_eq(head.method, STR("HEAD")), &body);
+		status = print_page(v->h, &head, &body, &type);
+		answer(v, status, type, !str_eq(head.method, STR("HEAD")), &body);
 		break;
 	}
 	buf_fini(&body);

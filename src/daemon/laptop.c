@@ -4,27 +4,16 @@
 #include "daemon/laptop.h"
 
 #include "policy/quickstart.h"
-
-static void
-put_quoted(struct buf *to, const char *s)
-{
-	buf_char(to, '"');
-	for (; *s != '\0'; s++) {
-		if (*s == '"' || *s == '\\')
-			buf_char(to, '\\');
-		if ((unsigned char)*s < ' ')
-			buf_fmt(to, "\\x%02x", (unsigned)*s);
-		else
-			buf_char(to, *s);
-	}
-	buf_char(to, '"');
-}
+#include "wire/json.h"
 
 static void
 put_rule(struct buf *to, size_t i, const char *host, const char *protocol)
 {
+	struct json_out j;
+
 	buf_fmt(to, "  - name: allow-%zu-%s\n    host: ", i + 1, protocol);
-	put_quoted(to, host);
+	json_out_init(&j, to); /* JSON's quotes are YAML's */
+	json_text(&j, host);
 	buf_fmt(to, "\n    protocol: %s\n", protocol);
 }
 

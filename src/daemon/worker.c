@@ -7,7 +7,6 @@
 #include <stdlib.h>
 #include <sys/socket.h>
 
-#include "base/err.h"
 #include "base/log.h"
 #include "net/listener.h"
 #include "proxy/accept.h"
@@ -114,10 +113,10 @@ thread(void *arg)
 int
 worker_start(struct worker *w)
 {
-	if (pthread_create(&w->thread, NULL, thread, w) != 0)
-		return ERR_FULL;
-	w->is_started = true;
-	return 0;
+	int error = pthread_create(&w->thread, NULL, thread, w);
+
+	w->is_started = error == 0;
+	return error;
 }
 
 /* ---- through the mailbox ---- */

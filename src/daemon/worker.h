@@ -28,7 +28,7 @@ struct worker *worker_new(const struct worker_options *o, const char **why) MUST
 /* Before start.  The fd is borrowed; unix_path (lives on) when it is a Unix socket. */
 void worker_listen(
     struct worker *w, int fd, const struct door *door, const char *unix_path);
-int worker_start(struct worker *w) MUST_CHECK;
+int worker_start(struct worker *w) MUST_CHECK; /* 0, or the errno that says why not */
 /* Any thread, after start: */
 void worker_reload(struct worker *w, struct snapshot *s); /* takes its own reference */
 void worker_drain(struct worker *w);

@@ -200,17 +200,29 @@ endpoint_of_node(struct endpoint *out, const struct ares_addr_port_node *node)
 	out->port = (uint16_t)(node->udp_port != 0 ? node->udp_port : DNS_PORT);
 }
 
-/* Those of /etc/resolv.conf, as c-ares has read it. */
+/*
+ * Those of /etc/resolv.conf, as c-ares has read it.  It keeps no more than are
+ * told here: nobody may be asked whom the guard does not know as a name server.
+ */
 static void
 get_servers(struct channel *c)
 {
-	struct ares_addr_port_node *nodes = NULL, *node;
+	struct ares_addr_port_node *nodes = NULL, *node, *last = NULL, *rest;
 
 	if (ares_get_servers_ports(c->ares, &nodes) != ARES_SUCCESS)
 		return;
 	for (node = nodes; node != NULL && c->nserver < CHANNEL_SERVERS_MAX;
-	     node = node->next)
+	     node = node->next) {
 		endpoint_of_node(&c->server[c->nserver++], node);
+		last = node;
+	}
+	if (node != NULL) {
+		rest = last->next;
+		last->next = NULL;
+		if (ares_set_servers_ports(c->ares, nodes) != ARES_SUCCESS)
+			abort(); /* out of memory */
+		last->next = rest;
+	}
 	ares_free_data(nodes);
 }
 

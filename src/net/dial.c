@@ -115,7 +115,7 @@ fail(struct dial *d)
 
 	dial_free(d);
 	count_add(COUNT_DIAL_FAILURES, 1);
-	done(arg, err, -1, NULL);
+	done(arg, err, NULL);
 }
 
 static void
@@ -134,10 +134,14 @@ on_deadline(void *arg)
  * it is written down here.
  */
 static void
-hand_over(struct attempt *a, struct stream *into, unsigned ready)
+hand_over(struct attempt *a, unsigned ready)
 {
-	stream_open(into, a->dial->loop, a->fd, NULL, NULL);
-	into->ready |= (uint8_t)ready;
+	struct dial *d = a->dial;
+
+	stream_open(d->into, d->loop, a->fd, NULL, NULL);
+	d->into->ready |= (uint8_t)ready;
+	event_del(&a->ev);
+	a->fd = -1;
 }
 
 static void
@@ -147,14 +151,10 @@ win(struct attempt *a, unsigned ready)
 	dial_done *done = d->done;
 	void *arg = d->arg;
 	struct endpoint to = a->to;
-	int fd = a->fd;
 
-	if (d->into != NULL)
-		hand_over(a, d->into, ready);
-	event_del(&a->ev);
-	a->fd = -1;
+	hand_over(a, ready);
 	dial_free(d);
-	done(arg, 0, fd, &to);
+	done(arg, 0, &to);
 }
 
 /*
@@ -192,13 +192,13 @@ begin(struct attempt *a)
 	struct sockaddr_storage sa;
 	socklen_t len = endpoint_sockaddr(&a->to, &sa);
 	int fd = socket(sa.ss_family, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0);
-	int on = 1, number = ENOMEM;
+	int on = 1;
 
 	if (fd < 0)
 		return errno;
 	setsockopt(fd, IPPROTO_TCP, TCP_NODELAY, &on, sizeof(on));
 	if (connect(fd, (struct sockaddr *)&sa, len) != 0 && errno != EINPROGRESS) {
-		number = errno;
+		int number = errno;
 		close(fd);
 		return number;
 	}
@@ -206,7 +206,7 @@ begin(struct attempt *a)
 	    EV_READ | EV_WRITE | EV_CLOSED | EV_ET | EV_PERSIST, on_attempt, a);
 	if (event_add(&a->ev, NULL) != 0) {
 		close(fd);
-		return number;
+		return ENOMEM;
 	}
 	a->fd = fd;
 	return 0;
@@ -254,13 +254,14 @@ on_step(evutil_socket_t fd, short what, void *arg)
 }
 
 struct dial *
-dial_start(
-    struct loop *l, const struct vetted *to, msec timeout_ms, dial_done *done, void *arg)
+dial_start(struct loop *l, const struct vetted *to, struct stream *into, msec timeout_ms,
+    dial_done *done, void *arg)
 {
 	struct dial *d = mem_zalloc(sizeof(*d));
 
 	assert(to->count > 0 && to->count <= VETTED_MAX);
 	d->loop = l;
+	d->into = into;
 	d->done = done;
 	d->arg = arg;
 	d->count = to->count < TRIES_MAX ? to->count : TRIES_MAX;
@@ -275,12 +276,6 @@ dial_start(
 	count_add(COUNT_DIALS, 1);
 	event_active(&d->step, EV_TIMEOUT, 0);
 	return d;
-}
-
-void
-dial_into(struct dial *d, struct stream *into)
-{
-	d->into = into;
 }
 
 void

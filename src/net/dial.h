@@ -13,21 +13,18 @@
 
 struct dial;
 
-/* err 0: fd is connected and the caller's (non-blocking, CLOEXEC, TCP_NODELAY); *to is
- * where. else ERR_REFUSED, ERR_UNROUTABLE, ERR_TIMEOUT, ERR_DESCRIPTORS, ERR_IO and fd is
- * -1. */
-typedef void dial_done(void *arg, int err, int fd, const struct endpoint *to);
+/* err 0: connected to *to; else ERR_REFUSED, ERR_UNROUTABLE, ERR_TIMEOUT, ERR_DESCRIPTORS
+ * or ERR_IO. */
+typedef void dial_done(void *arg, int err, const struct endpoint *to);
 
-/* done runs once, from the loop, never inside start; after cancel never. */
-struct dial *dial_start(
-    struct loop *l, const struct vetted *to, msec timeout_ms, dial_done *done, void *arg);
 /*
- * Right after start: the winner is opened as `into` as well, before done (which
- * then owns `into` and its fd; stream_attach() it).  Nobody has to leave and
- * enter epoll for that, and what became ready is not lost.  `into` must stay
- * until done or cancel, and is not touched when the dial fails.
+ * done runs once, from the loop, never inside start; after cancel never.  Before
+ * it the winner is opened as `into`, without a notify() yet: stream_attach() it.
+ * Nobody has to leave and enter epoll for that, and what became ready is not
+ * lost.  `into` must stay until done or cancel; a dial that fails leaves it alone.
  */
-void dial_into(struct dial *d, struct stream *into);
+struct dial *dial_start(struct loop *l, const struct vetted *to, struct stream *into,
+    msec timeout_ms, dial_done *done, void *arg);
 void dial_cancel(struct dial *d); /* NULL is fine */
 
 #endif

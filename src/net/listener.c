@@ -60,32 +60,39 @@ listen_at_text(char out[static 128], const struct listen_at *at)
 
 /* ---- binding */
 
+#define LOW_PORT \
+	"weir may not: choose a port from 1024 up, or give it CAP_NET_BIND_SERVICE"
+#define NO_DIRECTORY_RIGHTS "weir may not: let it write to the directory"
+
 static const struct {
 	int number;
-	const char *remedy;
+	const char *tcp, *unix_socket; /* NULL: does not come there */
 } remedies[] = {
-	{ EADDRINUSE, "another process listens there: stop it, or choose another port" },
-	{ EACCES,
-	    "weir may not: choose a port from 1024 up, or give it CAP_NET_BIND_SERVICE;"
-	    " for a Unix socket, let it write to the directory" },
-	{ EPERM,
-	    "weir may not: choose a port from 1024 up, or give it CAP_NET_BIND_SERVICE" },
-	{ EADDRNOTAVAIL, "this host has no such address: choose one of `ip address`" },
-	{ EAFNOSUPPORT, "this host has no IPv6: leave this listener out" },
-	{ ENOENT, "the directory does not exist: create it" },
-	{ ENOTDIR, "a part of the path is no directory" },
-	{ EROFS, "the file system is read-only: choose another directory" },
-	{ EEXIST, "a file that is no socket is in the way: remove it" },
-	{ EMFILE, "raise the limit of open files (ulimit -n, LimitNOFILE=)" },
+	{ EADDRINUSE, "another process listens there: stop it, or choose another port",
+	    "another process listens there: stop it, or choose another path" },
+	{ EACCES, LOW_PORT, NO_DIRECTORY_RIGHTS },
+	{ EPERM, LOW_PORT, NO_DIRECTORY_RIGHTS },
+	{ EADDRNOTAVAIL, "this host has no such address: choose one of `ip address`",
+	    NULL },
+	{ EAFNOSUPPORT, "this host has no IPv6: leave this listener out", NULL },
+	{ ENOENT, NULL, "the directory does not exist: create it" },
+	{ ENOTDIR, NULL, "a part of the path is no directory" },
+	{ EROFS, NULL, "the file system is read-only: choose another directory" },
+	{ EEXIST, NULL, "a file that is no socket is in the way: remove it" },
+	{ EMFILE, "raise the limit of open files (ulimit -n, LimitNOFILE=)",
+	    "raise the limit of open files (ulimit -n, LimitNOFILE=)" },
 };
 
 static void
-explain(struct buf *why, int number)
+explain(struct buf *why, const struct listen_at *at, int number)
 {
 	buf_text(why, strerror(number));
-	for (size_t i = 0; i < sizeof(remedies) / sizeof(remedies[0]); i++)
-		if (remedies[i].number == number)
-			buf_fmt(why, "; %s", remedies[i].remedy);
+	for (size_t i = 0; i < sizeof(remedies) / sizeof(remedies[0]); i++) {
+		const char *remedy =
+		    at->is_unix ? remedies[i].unix_socket : remedies[i].tcp;
+		if (remedies[i].number == number && remedy != NULL)
+			buf_fmt(why, "; %s", remedy);
+	}
 }
 
 static int
@@ -206,7 +213,7 @@ listener_bind(int *fd, const struct listen_at *at, bool shares_port, struct buf 
 
 	if (number == 0)
 		return 0;
-	explain(why, number);
+	explain(why, at, number);
 	return ERR_IO;
 }
 
@@ -219,7 +226,7 @@ listener_probe(const struct listen_at *at, struct buf *why)
 		close(fd);
 		return 0;
 	}
-	explain(why, number);
+	explain(why, at, number);
 	return ERR_IO;
 }
 

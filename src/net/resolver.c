@@ -25,6 +25,8 @@
 #define GRACE_MS 250
 #define DNS_PORT 53
 
+_Static_assert(RESOLVER_SERVERS_MAX == CHANNEL_SERVERS_MAX, "all of them, and no more");
+
 enum { V6, V4, FAMILIES };
 
 static const enum dns_type type_of[FAMILIES] = { [V6] = DNS_AAAA, [V4] = DNS_A };
@@ -462,9 +464,17 @@ resolver_reconfigure(
 }
 
 size_t
-resolver_servers(const struct resolver *r, struct endpoint *out, size_t max)
+resolver_servers(
+    const struct resolver_options *o, struct endpoint out[static RESOLVER_SERVERS_MAX])
 {
-	return channel_servers(r->channel, out, max);
+	struct loop *l = loop_new();
+	const char *why;
+	struct channel *c = open_channel(l, o, &why);
+	size_t n = c == NULL ? 0 : channel_servers(c, out, RESOLVER_SERVERS_MAX);
+
+	channel_free(c);
+	loop_free(l);
+	return n;
 }
 
 static void

@@ -13,6 +13,8 @@
 #include "base/loop.h"
 #include "net/found.h"
 
+#define RESOLVER_SERVERS_MAX 8
+
 struct resolver;
 struct lookup;
 
@@ -40,13 +42,13 @@ void resolver_free(struct resolver *r); /* cancels everything */
 struct lookup *resolver_start(struct resolver *r, struct str asker,
     const struct host *name, resolver_done *done, void *arg);
 void lookup_cancel(struct lookup *l);
-/* The same answer at once when it is cached (or dns.hosts); saves a turn on the hot path.
- */
+/* The same answer at once when it needs no question (a literal, dns.hosts, the cache). */
 bool resolver_cached(struct resolver *r, const struct host *name, struct found *out);
 /* A reload: other servers and hosts; the cache is emptied, lookups under way finish. */
 bool resolver_reconfigure(
     struct resolver *r, const struct resolver_options *o, const char **why) MUST_CHECK;
-/* The servers in use, as endpoints, for the guard's own-dependencies list. */
-size_t resolver_servers(const struct resolver *r, struct endpoint *out, size_t max);
+/* The servers that a resolver with these options asks; 0: it has none. */
+size_t resolver_servers(
+    const struct resolver_options *o, struct endpoint out[static RESOLVER_SERVERS_MAX]);
 
 #endif

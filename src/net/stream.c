@@ -54,6 +54,15 @@ plain_read(struct stream *s, void *p, size_t n)
 }
 
 static ssize_t
+plain_peek(const struct stream *s)
+{
+	char byte;
+	ssize_t n = recv(s->fd, &byte, 1, MSG_PEEK);
+
+	return n < 0 ? -errno : n;
+}
+
+static ssize_t
 plain_write(struct stream *s, const struct iovec *v, int n)
 {
 	struct msghdr message = { .msg_iov = (struct iovec *)(uintptr_t)v,
@@ -81,6 +90,7 @@ plain_close(struct stream *s)
 
 static const struct stream_ops plain = {
 	.read = plain_read,
+	.peek = plain_peek,
 	.write = plain_write,
 	.shut = plain_shut,
 	.close = plain_close,
@@ -114,6 +124,13 @@ stream_read(struct stream *s, void *p, size_t n)
 {
 	assert(s->fd >= 0 && n > 0);
 	return s->ops->read(s, p, n);
+}
+
+ssize_t
+stream_peek(const struct stream *s)
+{
+	assert(s->fd >= 0);
+	return s->ops->peek(s);
 }
 
 ssize_t

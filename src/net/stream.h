@@ -24,6 +24,7 @@ struct stream;
 
 struct stream_ops {
 	ssize_t (*read)(struct stream *s, void *p, size_t n);
+	ssize_t (*peek)(const struct stream *s);
 	ssize_t (*write)(struct stream *s, const struct iovec *v, int n);
 	/* What the socket's events mean to who reads and writes; NULL: what they say. */
 	unsigned (*seen)(struct stream *s, unsigned seen);
@@ -51,6 +52,8 @@ void stream_open(struct stream *s, struct loop *l, int fd,
 void stream_attach(struct stream *s, void (*notify)(void *arg, unsigned what), void *arg);
 /* > 0: bytes; 0: end; -EAGAIN (and STREAM_READ is cleared); another -errno: broken. */
 ssize_t stream_read(struct stream *s, void *p, size_t n);
+/* What a read of one byte would give; nothing is used up, and `ready` stays as it is. */
+ssize_t stream_peek(const struct stream *s);
 /* > 0: bytes taken; -EAGAIN (and STREAM_WRITE is cleared); another -errno: broken. */
 ssize_t stream_write(struct stream *s, const struct iovec *v, int n);
 

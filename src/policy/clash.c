@@ -252,11 +252,99 @@ check_rule(const struct checking *c, const struct rule *r)
 		    rule_place(by));
 }
 
+/* ---- deny rules that cannot look */
+
+/* May `allow` let something pass unseen where `deny` holds? */
+static bool
+share_unseen(const struct rule *deny, const struct rule *allow)
+{
+	static const struct ports usual = { 443, 443 };
+	const struct ports *port = allow->has_ports ? allow->port : &usual;
+	size_t n = allow->has_ports ? allow->nport : 1;
+
+	if (!rule_sees_requests(deny) ||
+	    (allow->protocols & ~(unsigned)PROTOCOL_HTTP) == 0)
+		return false;
+	if (!deny->has_ports)
+		return true;
+	for (size_t i = 0; i < n; i++)
+		for (size_t j = 0; j < deny->nport; j++)
+			if (port[i].first <= deny->port[j].last &&
+			    deny->port[j].first <= port[i].last)
+				return true;
+	return false;
+}
+
+/* From an allow rule to the deny rules as wide or wider, and the other way round: what
+ * each denies unseen, by its order. */
+static bool
+note_blind_denier(
+    const struct rule *r, const struct rule_host *h, const struct entry *other, void *arg)
+{
+	const struct rule **unseen = arg;
+
+	(void)h;
+	if (share_unseen(other->rule, r))
+		unseen[other->rule->order] = r;
+	return false;
+}
+
+static bool
+note_unseen(
+    const struct rule *r, const struct rule_host *h, const struct entry *other, void *arg)
+{
+	const struct rule **unseen = arg;
+
+	(void)h;
+	if (share_unseen(r, other->rule))
+		unseen[r->order] = other->rule;
+	return false;
+}
+
+static bool
+has_looking_deny(const struct model *m)
+{
+	for (size_t i = 0; i < m->ndeny; i++)
+		if (rule_sees_requests(&m->deny[i]))
+			return true;
+	return false;
+}
+
+static void
+check_sight(const struct checking *c)
+{
+	const struct model *m = c->l->model;
+	const struct rule **unseen;
+
+	if (!has_looking_deny(m))
+		return;
+	unseen = mem_zalloc(m->ndeny * sizeof(*unseen));
+	for (size_t i = 0; i < m->nallow; i++)
+		for (size_t k = 0; k < m->allow[i].nhost; k++)
+			(void)each_wider(&c->l->deny, &m->allow[i], &m->allow[i].host[k],
+			    note_blind_denier, unseen);
+	for (size_t i = 0; i < m->ndeny; i++) {
+		const struct rule *r = &m->deny[i];
+		for (size_t k = 0; k < r->nhost && rule_sees_requests(r); k++)
+			(void)each_wider(
+			    &c->l->allow, r, &r->host[k], note_unseen, unseen);
+		if (unseen[i] != NULL)
+			node_warn(c->t, r->node, c->rep, "denies_unseen",
+			    "take methods and paths out if that is meant, or name the "
+			    "ports of plain http",
+			    "weir cannot see methods and paths in https or tcp, so this "
+			    "denies all of its hosts that %s allows",
+			    rule_place(unseen[i]));
+	}
+	free(unseen);
+}
+
 void
 clash_check(const struct tree *t, const struct layer *l, struct report *rep)
 {
 	struct checking c = { t, l, rep };
 
+	check_sight(&c);
 	for (size_t i = 0; i < l->model->nallow; i++)
 		check_rule(&c, &l->model->allow[i]);
 }

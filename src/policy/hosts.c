@@ -4,6 +4,7 @@
 #include "policy/hosts.h"
 
 #include <stdlib.h>
+#include <string.h>
 
 #include "base/map.h"
 
@@ -16,7 +17,9 @@ read_name(const struct settings *s, const struct host_answers *in, struct host *
 	enum host_error fault = host_parse_bare(out, str_of(in->name));
 
 	if (fault != HOST_OK) {
-		report_add(rep, SEVERITY_ERROR, in->mark, source, "bad_host", NULL,
+		bool is_pattern = strchr(in->name, '*') != NULL;
+		report_add(rep, SEVERITY_ERROR, in->mark, source, "bad_host",
+		    is_pattern ? "no patterns here: write each name" : NULL,
 		    "\"%s\": %s", in->name, host_error_text(fault));
 		return false;
 	}

@@ -80,8 +80,8 @@ intersect(struct prefix *out, const struct opened *x, const struct opened *y)
 
 	for (size_t i = 0; i < x->nprivate; i++)
 		for (size_t j = 0; j < y->nprivate; j++) {
-			bool is_outer = prefix_covers(&x->private[i], &y -> private[j]);
-			if (!is_outer && !prefix_covers(&y->private[j], &x -> private[i]))
+			bool is_outer = prefix_covers(x->private + i, y->private + j);
+			if (!is_outer && !prefix_covers(y->private + j, x->private + i))
 				continue;
 			if (out != NULL)
 				out[n] = is_outer ? y->private[j] : x->private[i];
@@ -130,6 +130,11 @@ static const char path_not_plain[] =
     "the path is not in its plain form, which begins with '/' and has no dot segment, "
     "'//', ';' or '\\', and no encoding of what needs none or of '/', '\\' and '%'";
 
+/* The same. */
+static const char deny_unseen[] =
+    "a deny rule looks at methods or paths, and what is inside this tunnel is not in "
+    "sight, so it denies all of the host";
+
 /*
  * A deny rule with methods or paths wants to see the request.  Where nobody can
  * (`*opaque`), it denies the whole host; so it does when what it sees may be
@@ -146,9 +151,7 @@ denial(const struct asking *q, const struct rule *r, unsigned *opaque)
 		return r->why != NULL ? r->why : "a deny rule names it";
 	if (!f->has_request) {
 		*opaque = f->protocols & ~(unsigned)PROTOCOL_HTTP;
-		return *opaque == f->protocols
-			   ? "a deny rule, and the request is not in sight"
-			   : NULL;
+		return *opaque == f->protocols ? deny_unseen : NULL;
 	}
 	if (rewrite_find(f->head, f->query) != REWRITES_NOTHING)
 		return "the request carries what rewrites it, where a deny rule looks at "
@@ -352,7 +355,7 @@ admit_layer(const struct asking *q, const struct layer *l, struct answer *out)
 	if (furthest == STEP_ALL) {
 		out->reason = REASON_HOST_DENIED;
 		out->rule = opaque.by;
-		out->why = "a deny rule, and the request is not in sight";
+		out->why = deny_unseen;
 		note(q, l, "deny", opaque.by, "deny", out->why);
 		return;
 	}
@@ -590,7 +593,6 @@ match_admit(const struct ruleset *rs, const struct facts *f, struct arena *a,
 		}
 		left.protocols = answer.protocols;
 		narrow_opening(a, &opening, &answer);
-		out->has_address_rules |= l->has_address_deny;
 		if (answer.rule != NULL && !l->is_claim) {
 			out->rule = answer.rule;
 			out->layer = i;
@@ -657,10 +659,12 @@ match_address(const struct ruleset *rs, const struct facts *f, const struct admi
 		if (is_answer_denied(&q, rs->layer[i], found, n, place, &answer) &&
 		    !is_only_reported(&q, rs->layer[i], &answer, &would)) {
 			refuse(v, &answer, i);
+			v->would = would;
 			return false;
 		}
 	if (!guard_vet(out, found, n, f->port, place, &in->opened, &why)) {
 		v->why = why;
+		v->would = would;
 		v->rule = in->rule;
 		v->layer = in->layer;
 		note(&q, NULL, "address", in->rule, "deny", why);

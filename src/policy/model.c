@@ -80,6 +80,11 @@ read_mode(struct building *b, const struct node *root)
 			    "a policy that only reports lets through what it would "
 			    "refuse, "
 			    "which production: true does not allow");
+		else
+			node_warn(b->t, n, b->in.rep, "only_reports",
+			    "write mode: enforce once its records are as they should be",
+			    "this policy refuses nothing by its lists: what they would "
+			    "refuse is only recorded");
 	} else if (!str_eq(s, STR("enforce"))) {
 		node_error(b->t, n, b->in.rep, "bad_value", "write enforce or report",
 		    "\"%.*s\" is no mode", STR_ARG(s));

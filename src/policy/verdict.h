@@ -84,8 +84,7 @@ struct admitted {
 	bool is_tcp;        /* only tcp is left: relay at once */
 	/* union over a layer's rules, intersected over layers; the arena's */
 	struct opened opened;
-	bool has_address_rules; /* a deny rule with addresses must see the answers */
-	struct would would;     /* report mode: admitted though the lists refuse */
+	struct would would; /* report mode: admitted though the lists refuse */
 	/* the first one left, of the innermost layer; may be NULL */
 	const struct rule *rule;
 	size_t layer; /* its layer */

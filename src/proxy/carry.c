@@ -58,7 +58,7 @@ on_tunnelled(void *arg, enum tunnel_end how, struct str first)
 		origin_reset(c->e->loop, c->origin);
 		c->origin = NULL;
 	}
-	c->after = after_tunnel(how, c->x->reason);
+	c->after = (uint8_t)after_tunnel(how, c->x->reason);
 	conn_go_on(c, NEXT);
 }
 
@@ -106,10 +106,17 @@ part_from_origin(struct conn *c, enum forward_end how, const struct forward *f)
 	c->origin = NULL;
 }
 
-/* Nothing of it reached an origin: another connection, and this time a new one. */
+/*
+ * Nothing of it reached an origin: another connection, and this time a new one.
+ * The place among those that dial was given back when the kept one was taken.
+ */
 static enum next
 dial_anew(struct conn *c)
 {
+	if (!client_take(c->share, CLIENT_CONNECTING,
+		c->x->snapshot->settings->limits_client_connecting))
+		return answer_refuse(c, REASON_CONCURRENCY_LIMITED);
+	c->has_connecting = true;
 	c->is_dialled_anew = true;
 	c->x->flags |= FLAG_RETRIED;
 	return conn_jump(c, STAGE_DIAL);

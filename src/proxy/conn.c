@@ -175,7 +175,7 @@ conn_close(struct conn *c)
 enum next
 conn_jump(struct conn *c, enum stage to)
 {
-	c->stage = to;
+	c->stage = (uint8_t)to;
 	return JUMP;
 }
 

@@ -113,10 +113,10 @@ reason_of_dial(int err)
 static void
 keep_answer(struct exchange *x, const struct found *found)
 {
-	for (; x->nanswer < found->count &&
-	       x->nanswer < sizeof(x->answer) / sizeof(x->answer[0]);
-	     x->nanswer++)
-		x->answer[x->nanswer] = found->addr[x->nanswer];
+	assert(x->answer == NULL && found->count <= DNS_ADDRS_MAX);
+	x->nanswer = (uint8_t)found->count;
+	x->answer = mem_alloc(found->count * sizeof(*x->answer));
+	memcpy(x->answer, found->addr, found->count * sizeof(*x->answer));
 	if (found->chain > 0 && !host_eq(&found->canonical, &x->ask.host))
 		x->canonical = mem_strdup(found->canonical.name);
 }
@@ -324,7 +324,8 @@ fill_network(struct record *r, const struct exchange *x)
 	r->answer = x->answer;
 	r->nanswer = x->nanswer;
 	r->dns_dropped = x->dropped;
-	if (x->first.has_sni && x->first.is_sni_equal)
+	r->sni = x->first.other_sni;
+	if (r->sni == NULL && x->first.has_sni && x->first.is_sni_equal)
 		r->sni = x->ask.host.name;
 	r->has_ech = x->first.has_ech;
 	r->upstream = x->has_upstream ? &x->upstream : NULL;
@@ -400,6 +401,8 @@ exchange_end(struct engine *e, struct exchange *x, const char *client)
 	arena_fini(&x->arena);
 	free(x->canonical);
 	caller_unref(x->who);
+	free(x->first.other_sni);
+	free(x->answer);
 	snapshot_unref(x->snapshot);
 	free(x);
 }

@@ -23,6 +23,7 @@ struct first_bytes {
 	uint8_t protocols; /* enum protocol */
 	bool has_hello, has_sni, has_ech;
 	bool is_sni_equal; /* to the ask's host */
+	char *other_sni;   /* what a hello named instead; owned, or NULL */
 };
 
 struct exchange {
@@ -45,10 +46,10 @@ struct exchange {
 	/* DECIDE, RESOLVE, JUDGE */
 	struct admitted admitted;
 	struct verdict verdict;
-	struct vetted *vetted; /* the arena's; NULL before and after dialling */
+	struct vetted *vetted; /* the arena's; NULL until known and in an idle tunnel */
 	char *canonical;       /* end of the CNAME chain when it differs; owned */
 	const char *dropped;   /* why the answer was refused; static */
-	struct addr answer[2]; /* the first ones, for the record */
+	struct addr *answer;   /* what the name resolved to, for the record; owned */
 	uint8_t nanswer;
 	uint8_t flags;
 	bool has_upstream;

@@ -6,7 +6,6 @@
 #include <assert.h>
 #include <errno.h>
 #include <string.h>
-#include <sys/socket.h>
 
 #include "proxy/remake.h"
 #include "wire/ws.h"
@@ -59,8 +58,10 @@ end(struct forward *f, enum forward_end how, enum reason reason, enum close_by b
 static void
 fail(struct forward *f, enum reason reason, enum close_by by, const char *error)
 {
+	bool is_told = f->has_answered || f->down.pending.n > 0;
+
 	f->x->error = error;
-	end(f, f->has_answered ? FORWARD_CUT : FORWARD_REFUSED, reason, by);
+	end(f, is_told ? FORWARD_CUT : FORWARD_REFUSED, reason, by);
 }
 
 static void
@@ -218,7 +219,6 @@ pass_interim(struct forward *f)
 		return false;
 	}
 	body_reader_init(&f->down.in, &nothing);
-	f->has_answered = true;
 	if (flow_feed(&f->down, f->client, head, STR_NONE, &used) == FLOW_LOST) {
 		client_gone(f);
 		return false;
@@ -430,8 +430,8 @@ may_try_again(const struct forward *f)
 {
 	struct str m = f->x->head->method;
 
-	return f->origin->is_reused && !f->has_answered && f->head.n == 0 &&
-	       f->up.payload == 0 && f->up.is_done &&
+	return f->origin->is_reused && !f->has_answered && f->interim == 0 &&
+	       f->head.n == 0 && f->up.payload == 0 && f->up.is_done &&
 	       (str_eq(m, STR("GET")) || str_eq(m, STR("HEAD")) ||
 		   str_eq(m, STR("OPTIONS")));
 }
@@ -575,11 +575,12 @@ on_timer(void *arg)
 static bool
 is_client_lost(struct forward *f, unsigned what)
 {
-	char byte;
+	ssize_t n;
 
-	return (what & (STREAM_READ | STREAM_HUP)) != 0 && is_up_over(f) &&
-	       recv(f->client->fd, &byte, 1, MSG_PEEK | MSG_DONTWAIT) < 0 &&
-	       errno != EAGAIN;
+	if ((what & (STREAM_READ | STREAM_HUP)) == 0 || !is_up_over(f))
+		return false;
+	n = stream_peek(f->client);
+	return n < 0 && n != -EAGAIN;
 }
 
 static void
@@ -663,10 +664,7 @@ send_request(struct forward *f, struct str rest)
 static bool
 has_spoken_early(const struct stream *origin)
 {
-	char byte;
-
-	return stream_may_read(origin) &&
-	       recv(origin->fd, &byte, 1, MSG_PEEK | MSG_DONTWAIT) > 0;
+	return stream_may_read(origin) && stream_peek(origin) > 0;
 }
 
 static void

@@ -33,7 +33,7 @@ struct forward {
 	bool is_pinned;    /* inside a tunnel: the origin's end is the tunnel's */
 	bool is_up_broken; /* the origin takes no more of the request */
 	bool has_head;     /* the final response head was understood */
-	bool has_answered; /* something was sent to the client */
+	bool has_answered; /* some of the final answer was sent to the client */
 	bool is_client_kept, is_origin_kept;
 	bool is_websocket, is_spliced;
 	bool is_starting; /* within start, where done() may not run */

@@ -72,7 +72,7 @@ static void
 take_services(struct snapshot *s, const struct snapshot_inputs *in)
 {
 	const struct settings *set = s->settings;
-	size_t max = in->nserver + 1;
+	size_t max = in->nservice + 1;
 	const struct texts *list;
 	const char *key;
 
@@ -81,8 +81,8 @@ take_services(struct snapshot *s, const struct snapshot_inputs *in)
 	s->service = mem_zalloc(max * sizeof(*s->service));
 	for (size_t i = 0; (list = settings_listeners(set, i, &key)) != NULL; i++)
 		s->nservice += add_listeners(s->service + s->nservice, list);
-	for (size_t i = 0; i < in->nserver; i++)
-		s->service[s->nservice++] = in->server[i];
+	for (size_t i = 0; i < in->nservice; i++)
+		s->service[s->nservice++] = in->service[i];
 }
 
 static struct place

@@ -40,8 +40,8 @@ struct snapshot_inputs {
 	uint64_t generation;
 	const struct ruleset_source *builtin; /* instead of settings->policies */
 	size_t nbuiltin;
-	const struct endpoint *server; /* the name servers in use */
-	size_t nserver;
+	const struct endpoint *service; /* name servers, open sockets: never dialled */
+	size_t nservice;
 };
 
 /* dns.* as the resolver wants it; points into the settings and `host`. */

@@ -5,7 +5,6 @@
 
 #include <assert.h>
 #include <errno.h>
-#include <sys/socket.h>
 
 #include "base/count.h"
 #include "base/err.h"
@@ -46,10 +45,9 @@ abandoned(struct conn *c)
 static bool
 is_abandoned(struct conn *c)
 {
-	char byte;
-	ssize_t n = recv(c->client.fd, &byte, 1, MSG_PEEK | MSG_DONTWAIT);
+	ssize_t n = stream_peek(&c->client);
 
-	return (n < 0 && errno != EAGAIN) || (n == 0 && exchange_is_tunnel(c->x));
+	return (n < 0 && n != -EAGAIN) || (n == 0 && exchange_is_tunnel(c->x));
 }
 
 static enum next
@@ -169,10 +167,6 @@ stage_resolve(struct conn *c)
 		x->snapshot->settings->limits_client_connecting))
 		return answer_refuse(c, REASON_CONCURRENCY_LIMITED);
 	c->has_connecting = true;
-	if (x->ask.host.is_literal) {
-		found = (struct found){ .count = 1, .addr = { x->ask.host.addr } };
-		return resolved(c, &found);
-	}
 	if (resolver_cached(c->e->resolver, &x->ask.host, &found))
 		return resolved(c, &found);
 	exchange_resolving(x);
@@ -184,12 +178,11 @@ stage_resolve(struct conn *c)
 /* ---- DIAL ---- */
 
 static void
-on_dialled(void *arg, int err, int fd, const struct endpoint *to)
+on_dialled(void *arg, int err, const struct endpoint *to)
 {
 	struct conn *c = arg;
 	struct origin *o = c->dialled;
 
-	(void)fd; /* the stream's */
 	c->dial = NULL;
 	c->dialled = NULL;
 	conn_end_connecting(c);
@@ -221,10 +214,9 @@ stage_dial(struct conn *c)
 		return NEXT;
 	}
 	exchange_dialling(x);
-	c->dial = dial_start(c->e->loop, x->vetted,
-	    x->snapshot->settings->limits_connect_timeout, on_dialled, c);
 	c->dialled = origin_new();
-	dial_into(c->dial, &c->dialled->stream);
+	c->dial = dial_start(c->e->loop, x->vetted, &c->dialled->stream,
+	    x->snapshot->settings->limits_connect_timeout, on_dialled, c);
 	return WAIT;
 }
 

@@ -7,7 +7,6 @@
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/socket.h>
 
 #include "wire/hello.h"
 
@@ -205,6 +204,18 @@ is_same_name(const struct tunnel *t, const struct hello *h)
 	return h->has_sni && host_eq(&h->sni, &t->x->ask.host);
 }
 
+/* For the record, which says what a client wanted instead. */
+static void
+keep_other_name(struct tunnel *t, const struct hello *h)
+{
+	struct first_bytes *f = &t->x->first;
+
+	if (!h->has_sni || is_same_name(t, h))
+		return;
+	free(f->other_sni);
+	f->other_sni = mem_strdup(h->sni.name);
+}
+
 /* The first hello decides by policy; a second one must be what the first was. */
 static enum step
 judge_hello(struct tunnel *t, const struct hello *h)
@@ -215,6 +226,7 @@ judge_hello(struct tunnel *t, const struct hello *h)
 	if (p->is_second) {
 		if (h->has_sni != f->has_sni || is_same_name(t, h) != f->is_sni_equal ||
 		    h->has_ech != f->has_ech) {
+			keep_other_name(t, h);
 			refuse(t, REASON_SNI_MISMATCH,
 			    "the second hello names another server");
 			return END;
@@ -224,6 +236,7 @@ judge_hello(struct tunnel *t, const struct hello *h)
 		f->has_sni = h->has_sni;
 		f->has_ech = h->has_ech;
 		f->is_sni_equal = is_same_name(t, h);
+		keep_other_name(t, h);
 		f->protocols = PROTOCOL_HTTPS;
 		if (!exchange_judge(t->x)) {
 			refuse(t, t->x->verdict.reason, t->x->verdict.why);
@@ -347,10 +360,7 @@ walk_records(struct peek *p)
 static bool
 has_ended(const struct stream *s)
 {
-	char byte;
-
-	return (s->ready & STREAM_HUP) &&
-	       recv(s->fd, &byte, 1, MSG_PEEK | MSG_DONTWAIT) == 0;
+	return (s->ready & STREAM_HUP) && stream_peek(s) == 0;
 }
 
 /* Early data need not wait for the server (RFC 8446 2.3); a second hello must. */
@@ -447,16 +457,25 @@ on_event(void *arg, unsigned what)
 	go_on(arg);
 }
 
-/* The first bytes did not come, or not all of them. */
+/* Who was waited for: the client's bytes, or the origin (to take them, to answer). */
+static const struct {
+	enum tunnel_end how;
+	enum reason reason;
+} late[] = {
+	[PEEK_CLIENT] = { TUNNEL_REFUSED, REASON_CLIENT_TIMEOUT },
+	[FLUSH] = { TUNNEL_ENDED, REASON_IDLE_TIMEOUT },
+	[PEEK_SERVER] = { TUNNEL_ENDED, REASON_IDLE_TIMEOUT },
+	[PASS_RETRY] = { TUNNEL_ENDED, REASON_CLIENT_TIMEOUT },
+	[PEEK_SKIP] = { TUNNEL_REFUSED, REASON_CLIENT_TIMEOUT },
+	[PEEK_SECOND] = { TUNNEL_REFUSED, REASON_CLIENT_TIMEOUT },
+};
+
 static void
 on_timeout(void *arg)
 {
 	struct tunnel *t = arg;
 
-	if (t->peek->phase == PEEK_SERVER)
-		end(t, TUNNEL_ENDED, REASON_IDLE_TIMEOUT, CLOSE_WEIR);
-	else
-		end(t, TUNNEL_REFUSED, REASON_CLIENT_TIMEOUT, CLOSE_WEIR);
+	end(t, late[t->peek->phase].how, late[t->peek->phase].reason, CLOSE_WEIR);
 }
 
 void

@@ -13,7 +13,7 @@
 
 enum tunnel_end {
 	TUNNEL_ENDED,   /* the exchange is over; x->reason says how */
-	TUNNEL_REFUSED, /* x->reason; nothing of it reached the origin */
+	TUNNEL_REFUSED, /* x->reason; what was refused did not reach the origin */
 	TUNNEL_HTTP,    /* `first` is the beginning of a plain HTTP request */
 };
 

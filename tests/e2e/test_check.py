@@ -1,6 +1,7 @@
 """weir check: every fault at once, with its place; nothing is looked up, nothing is dialled."""
 import json
 import os
+import re
 import subprocess
 
 import pytest
@@ -56,6 +57,13 @@ def test_faults_of_all_files_come_in_one_run(check):
     assert done.stdout.startswith("failed: ")
 
 
+def test_a_policy_that_only_reports_is_warned_of(check):
+    files = {"policy.yaml": GOOD_POLICY.replace("policy: one\n", "policy: one\nmode: report\n")}
+    done = check("policy.yaml", files=files)
+    assert done.returncode == 0
+    assert "policy.yaml:2:7: warning: " in done.stderr and "[only_reports]" in done.stderr
+
+
 def test_a_failed_expectation_fails_the_check(check):
     done = check("policy.yaml", files={"policy.yaml": GOOD_POLICY.replace("deny: CONNECT gist", "allow: CONNECT gist")})
     assert done.returncode == 1
@@ -76,12 +84,25 @@ def test_findings_are_json_when_asked(check):
 
 
 def test_strict_makes_warnings_fail(check):
-    files = {"weir.yaml": "production: false\npolicies: [policy.yaml]\naudit: { path: a }\n", "policy.yaml": GOOD_POLICY}
+    files = {"weir.yaml": UNRECORDED, "policy.yaml": GOOD_POLICY}
     lax = check("-c", "weir.yaml", files=files)
     strict = check("-c", "weir.yaml", "--strict", files=files)
     assert (lax.returncode, strict.returncode) == (0, 1)
     assert strict.stdout == "failed: 0 errors, 1 warning\n"
-    assert "warning: " in lax.stderr and "[no_listener]" in lax.stderr
+    assert "warning: " in lax.stderr and "[no_audit]" in lax.stderr
+
+
+@pytest.mark.parametrize("text, code", [
+    ("production: false\npolicies: [policy.yaml]\naudit: { path: a }\n", "weir.yaml: error: .*no_listener"),
+    (GOOD_CONFIG + "user: no-such-user\n", "weir.yaml:5:7: error: .*no_such_user"),
+    (UNRECORDED + "audit: { path: nowhere/audit.jsonl }\n", "weir.yaml:4:16: error: .*no_directory"),
+    (GOOD_CONFIG + "state_dir: nowhere/state\n", "weir.yaml:5:12: error: .*no_directory"),
+    (UNRECORDED + "state_dir: state/\naudit: { path: state/audit.jsonl }\n", None),
+], ids=["listener", "user", "audit", "state", "made"])
+def test_what_a_start_refuses_the_check_does_too(check, text, code):
+    done = check("-c", "weir.yaml", files={"weir.yaml": text, "policy.yaml": GOOD_POLICY})
+    assert done.returncode == (0 if code is None else 78)
+    assert code is None or re.search(code, done.stderr)
 
 
 def test_a_weir_that_records_nothing_is_warned_of(check):
@@ -139,6 +160,7 @@ def test_names_of_dns_hosts_are_checked(check):
         "weir.yaml": GOOD_CONFIG + "dns: { hosts: { \"*.a.test\": [127.0.0.2] } }\n", "policy.yaml": GOOD_POLICY})
     assert done.returncode == 78
     assert "weir.yaml:5:17: error: " in done.stderr and "[bad_host]" in done.stderr
+    assert "hint: no patterns here: write each name" in done.stderr
 
 
 def test_no_output_shows_a_secret(check):

@@ -201,6 +201,22 @@ def test_redact_knows_forms(kind, given, stays):
         json.loads(told.stdout)
 
 
+@pytest.mark.parametrize("arguments, words", [
+    (["--key", "file:/nowhere/at-all"], "weir redact: file:/nowhere/at-all: No such file or directory [secret_missing]\n"),
+    (["--key", "hunter" "2hunter2"], "write env:NAME, file:PATH or cred:NAME"),
+    (["--key", "env:HOME", "--key-id", "a b"], "redact.id consists of letters"),
+], ids=["missing", "literal", "id"])
+def test_a_wrong_key_of_redact_is_told_without_an_invented_file(arguments, words):
+    told = weir("redact", *arguments, given="")
+    assert told.returncode == 78 and words in told.stderr
+    assert "--key:1" not in told.stderr and "{" not in told.stderr and "hunter" not in told.stderr
+
+
+def test_a_fingerprint_under_a_random_key_is_refused():
+    told = weir("redact", "--fingerprint", given="hunter" "2hunter2")
+    assert told.returncode == 64 and told.stdout == "" and "needs --key" in told.stderr
+
+
 def test_help_version_and_usage():
     assert "usage" in weir("help").stdout
     assert weir("--version").stdout.startswith("weir ")

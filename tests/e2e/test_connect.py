@@ -167,6 +167,17 @@ def test_a_wrong_hello_closes_with_nothing_upstream(weir, silent, connect, make,
     assert record.get("bytes", {}).get("up", 0) == 0
 
 
+@pytest.mark.parametrize("name", ["other.test", "Other.TEST", "ghp_" + "x1Y2z3" * 6 + ".test"], ids=["plain", "case", "secret"])
+def test_a_record_of_a_mismatch_has_the_name_that_was_sent(weir, silent, connect, name):
+    proxy = weir([https(NAME, silent.port)])
+    sock = opened(proxy, connect, silent.port)
+    sock.send(hello.hello(name))
+    sock.read_all()
+    record = proxy.finals(1)[0]
+    assert record["reason"] == "sni_mismatch" and record["target"]["host"] == NAME
+    assert record["tls"]["sni"] == "other.test" or record["tls"]["sni"].startswith("~redacted.")
+
+
 def test_ech_passes_where_the_rule_says_so(weir, silent, connect):
     proxy = weir([https(NAME, silent.port, ech="allow")])
     data = hello.hello(NAME, extra=hello.ech())
@@ -266,6 +277,7 @@ def test_the_hello_after_a_retry_is_checked_too(weir, origin, connect, second, r
     sock.read_all()
     record = proxy.finals(1)[0]
     assert record["decision"] == "deny" and record["reason"] in reason.split(" or ")
+    assert record["tls"]["sni"] == ("other.test" if reason == "sni_mismatch" else NAME)
     assert upstream.bytes() == first
 
 

@@ -38,11 +38,25 @@ def test_exit_code_is_the_answer(config):
     assert explain("-c", config + "x", "a.test:80").returncode == 66
 
 
+def test_what_stands_before_the_target_must_be_a_method(config):
+    told = explain("-c", config, "http://a.test/", "extra")
+    assert told.returncode == 64 and told.stdout == ""
+    assert 'the method is before the target, and "http://a.test/" is none' in told.stderr
+
+
 def test_a_wrong_policy_is_told_with_its_place(config, tmp_path):
     (tmp_path / "agent.yaml").write_text("allow:\n- { host: 'a*.test' }\n")
     told = explain("-c", config, "a.test:80")
     assert told.returncode == 78
     assert "agent.yaml:2:11: error:" in told.stderr and "[bad_star]" in told.stderr
+
+
+def test_a_deny_rule_that_cannot_look_says_that_it_denies_all_of_the_host(tmp_path):
+    (tmp_path / "agent.yaml").write_text("allow: [{ host: a.test }]\ndeny: [{ name: no-posts, host: a.test, methods: [POST] }]\n")
+    (tmp_path / "weir.yaml").write_text("production: false\nlisten: { proxy: ['127.0.0.1:3128'] }\npolicies: [agent.yaml]\n")
+    told = explain("-c", str(tmp_path / "weir.yaml"), "a.test:443")
+    assert told.returncode == 1 and "no-posts" in told.stdout
+    assert "looks at methods or paths, and what is inside this tunnel is not in sight, so it denies all of the host" in told.stdout
 
 
 def test_a_refusal_comes_with_the_smallest_rule(config):

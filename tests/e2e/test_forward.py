@@ -268,6 +268,26 @@ def test_interim_answers_pass_to_a_1_1_client(proxy, upstream, connect):
     assert old.response(interim=interim).body == b"ok" and not interim
 
 
+@pytest.mark.parametrize("rest,reason", [(b"", "upstream_incomplete"), (b"HTTP/1.1 200\x00OK\r\n\r\n", "upstream_malformed")])
+def test_who_got_an_interim_answer_is_still_told_what_failed(proxy, upstream, connect, rest, reason):
+    heard = []
+
+    def serve(conn):
+        heard.append(conn.recv())
+        conn.send(origins.OK)
+        heard.append(conn.recv())
+        conn.send(b"HTTP/1.1 103 Early Hints\r\nLink: </x>\r\n\r\n" + rest)
+        conn.close()
+    upstream.serve = serve
+    sock, interim = connect(proxy), []
+    assert sock.get("http://allowed.test/").status == 200
+    sock.send("GET http://allowed.test/ HTTP/1.1\r\nHost: allowed.test\r\n\r\n")
+    is_refusal(sock.response(interim=interim), 502, reason)
+    assert [m.status for m in interim] == [103]
+    assert len(heard) == 2, "it was asked again though it had begun to answer"
+    assert proxy.finals(2)[1]["status"] == 502
+
+
 def test_a_response_until_close_is_reframed(proxy, upstream, origin, connect):
     def serve(conn):
         conn.recv()

@@ -167,6 +167,15 @@ def test_a_record_says_what_happened(proxy, upstream, connect):
     assert list(record)[-1] == "prev"
 
 
+def test_every_answer_is_recorded_and_explained(weir, connect):
+    answers = ["127.0.0.1", "127.0.0.2", "127.0.0.3", "10.0.0.1"]
+    proxy = weir([http(NAME)], {"errors": "developer", "dns": {"hosts": {NAME: answers}}})
+    error = json.loads(get(connect(proxy)).body)["error"]
+    assert error["reason"] == "address_denied"
+    assert error["trace"][-1]["verdict"] == "deny" and error["trace"][-1]["stage"] == "address"
+    assert proxy.finals(1)[0]["dns"]["answers"] == answers
+
+
 # -- the chain
 
 def test_the_chain_holds_over_a_restart(proxy, connect):
@@ -226,6 +235,19 @@ def test_reopening_goes_on_in_a_new_file_with_the_same_chain(proxy, connect):
     assert b"/before" in b"".join(lines_of(path + ".1"))
     assert b"/after" in b"".join(lines_of(path))
     assert_chained(lines_of(path + ".1", path))
+
+
+def test_where_no_new_file_can_be_made_the_old_one_goes_on_and_the_log_says_so(weir, upstream, connect, tmp_path):
+    directory = tmp_path / "logs"
+    directory.mkdir()
+    proxy = weir([http(NAME)], {"audit": {"path": str(directory / "audit.jsonl")}})
+    directory.rename(tmp_path / "moved")
+    proxy.signal(signal.SIGUSR1)
+    wait_for(lambda: "goes on in the old audit log" in proxy.log(), what="a word about the old file")
+    assert "make the directory audit.path is in" in proxy.log()
+    assert get(connect(proxy), "/after").status == 200
+    proxy.stop()
+    assert b"/after" in b"".join(lines_of(str(tmp_path / "moved" / "audit.jsonl")))
 
 
 def test_a_dash_is_stdout(weir, upstream, connect):

@@ -32,6 +32,10 @@ def test_what_the_lists_would_refuse_passes_and_is_recorded(proxy, public, conne
     assert (record["would"]["decision"], record["would"]["reason"]) == ("deny", reason)
 
 
+def test_a_start_warns_of_it(proxy):
+    assert "[only_reports]" in proxy.log()
+
+
 def test_what_is_allowed_has_no_would(proxy, public, connect):
     assert connect(proxy).get("http://allowed.test/").status == 200
     assert "would" not in proxy.finals(1)[0]
@@ -51,6 +55,7 @@ def test_a_tunnel_passes_too(proxy, public, connect):
 def test_the_address_guard_is_not_relaxed(proxy, dns, public, connect):
     dns.set({}, {"A": ["10.0.0.1"]})
     is_refusal(connect(proxy).get("http://other.test/"), 403, "address_denied")
+    assert proxy.finals(1)[0]["would"]["reason"] == "host_not_allowed", "what the lists said is kept"
     dns.set({}, {"A": ["169.254.169.254"]})
     is_refusal(connect(proxy).get("http://allowed.test/"), 403, "address_denied")
     assert not public.conns

@@ -1,12 +1,14 @@
 """Running weir: start, reload, drain, stop, and what it says when it cannot."""
 import json
 import os
+import re
 import resource
 import shutil
 import signal
 import socket
 import subprocess
 import sys
+from http.client import HTTPConnection
 
 import pytest
 
@@ -59,6 +61,45 @@ def test_a_broken_policy_leaves_the_old_one(weir, upstream, connect, broken):
     wait_for(lambda: "policy0.yaml" in proxy.log()[before:], what="a word about the broken policy")
     assert get(proxy, connect).status == 200
     assert get(proxy, connect, "http://other.test/").status == 403
+
+
+def test_a_refused_reload_names_line_and_column_where_there_are_any(weir, upstream):
+    proxy = weir([http(NAME)])
+    proxy.reload(["policy: p\nalow: []\n"])
+    wait_for(lambda: "reload refused" in proxy.log(), what="a word about the broken policy")
+    assert "code=unknown_key file=%s line=2 column=1" % proxy.path("policy0.yaml") in proxy.log()
+    os.unlink(proxy.path("policy0.yaml"))
+    proxy.signal(signal.SIGHUP)
+    wait_for(lambda: proxy.log().count("reload refused") == 2, what="a word about the policy that is not there")
+    assert "code=missing_file" in proxy.log() and "line=0" not in proxy.log()
+
+
+def test_what_waits_for_the_next_start_is_measured_against_the_last_one(weir, upstream):
+    proxy = weir([http(NAME)], {"workers": 1})
+
+    def reload(workers, times):
+        proxy.config["workers"] = workers
+        proxy.reload()
+        wait_for(lambda: proxy.log().count(" reloaded ") == times, what="reload %d" % times)
+        return proxy.log().count("takes effect at the next start key=workers")
+    assert reload(2, 1) == 1
+    assert reload(2, 2) == 2, "it still waits"
+    assert reload(1, 3) == 2, "it is what is in force"
+
+
+def test_a_new_redact_key_marks_secrets_in_the_log_too(weir, tmp_path):
+    keys = [tmp_path / name for name in ("old.key", "new.key")]
+    for key in keys:
+        key.write_text("key in " + key.name)
+    proxy = weir([http(NAME)], {"redact": {"key": "file:%s" % keys[0], "id": "old"}})
+    proxy.config["redact"] = {"key": "file:%s" % keys[1], "id": "new"}
+    proxy.reload()
+    wait_for(lambda: " reloaded " in proxy.log(), what="the reload")
+    proxy.config["policies"] = [proxy.path("password=hunter" "2.yaml")]
+    proxy.reload()
+    wait_for(lambda: "reload refused" in proxy.log(), what="a word about the policy that is not there")
+    assert "password=~redacted.password.new." in proxy.log()
+    assert "hunter" not in proxy.log() and ".old." not in proxy.log()
 
 
 def test_open_tunnels_are_judged_again(weir, echo, connect):
@@ -187,6 +228,13 @@ def test_a_taken_address_is_named_with_a_remedy(weir, net):
         assert "127.0.0.1:%d" % port in proxy.log()
 
 
+def test_every_listener_is_named_at_start(weir, net, tmp_path):
+    proxies = ["127.0.0.1:%d" % free_port(), "unix:" + str(tmp_path / "proxy.sock")]
+    health = "127.0.0.1:%d" % free_port()
+    proxy = weir([http(NAME)], {"listen": {"proxy": proxies, "health": [health]}})
+    assert " serving proxy=%s health=%s " % (",".join(proxies), health) in proxy.log()
+
+
 def test_the_descriptor_limit_is_raised(weir, upstream):
     def low():
         _soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
@@ -209,6 +257,38 @@ def test_rights_are_dropped(weir, upstream, connect, tmp_path):
     assert int(status["CapEff"], 16) == 0 and int(status["CapPrm"], 16) == 0
     assert get(proxy, connect).status == 200
     assert len(proxy.finals(2)) == 2
+
+
+@pytest.mark.parametrize("is_there", [True, False], ids=["there", "made"])
+def test_only_a_state_directory_that_weir_made_becomes_the_users(weir, upstream, tmp_path, is_there):
+    os.chmod(tmp_path, 0o755)
+    for parent in list(tmp_path.parents)[:3]:
+        os.chmod(parent, os.stat(parent).st_mode | 0o055)
+    state = tmp_path / "kept"
+    if is_there:
+        state.mkdir()
+    weir([http(NAME)], {"user": "nobody", "state_dir": str(state)})
+    assert state.stat().st_uid == (0 if is_there else 65534)
+
+
+def test_files_that_a_reload_could_not_read_are_warned_of_at_start(weir, upstream, connect, tmp_path):
+    os.chmod(tmp_path, 0o755)
+    for parent in list(tmp_path.parents)[:3]:
+        os.chmod(parent, os.stat(parent).st_mode | 0o055)
+    keys = [tmp_path / name for name in ("audit.key", "redact.key")]
+    for key in keys:
+        key.write_text("a key")
+        key.chmod(0o600)
+    proxy = weir([http(NAME)], {"user": "nobody", "audit": {"key": "file:%s" % keys[0]}, "redact": {"key": "file:%s" % keys[1]}},
+                 start=False)
+    for name in ("policy0.yaml", "weir.yaml"):
+        os.chmod(proxy.path(name), 0o600)
+    proxy.start()
+    warned = [line for line in proxy.log().splitlines() if " a reload will be refused: " in line]
+    assert len(warned) == 4
+    for line, name in zip(warned, ("weir.yaml", "policy0.yaml", "audit.key", "redact.key")):
+        assert name + ": Permission denied" in line and "user=nobody" in line
+    assert get(proxy, connect).status == 200
 
 
 MAPS_CODE = "import mmap; mmap.mmap(-1, 4096, prot=mmap.PROT_READ | mmap.PROT_WRITE | mmap.PROT_EXEC)"
@@ -258,6 +338,21 @@ def test_production_is_refused_in_this_build(net, tmp_path, command, config):
     assert "write production: false" in told.stdout + told.stderr
 
 
+@pytest.mark.parametrize("command", [["run"], ["check"], ["explain", "a.test:443"]], ids=["run", "check", "explain"])
+def test_production_does_not_hide_what_is_wrong_in_the_policies(net, tmp_path, command):
+    (tmp_path / "bad.yaml").write_text("policy: p\nalow: []\n")
+    (tmp_path / "good.yaml").write_text("policy: p\nallow: [{ host: a.test, private: [127.0.0.0/8] }]\n")
+
+    def told(policy):
+        (tmp_path / "weir.yaml").write_text("listen: { proxy: ['127.0.0.1:3128'] }\npolicies: [%s.yaml]\n" % policy)
+        return subprocess.run([binary(), command[0], "-c", str(tmp_path / "weir.yaml"), *command[1:]],
+                              capture_output=True, text=True, timeout=20)
+    for policy, codes in (("bad", ["production_unavailable", "unknown_key"]), ("good", ["production_unavailable"])):
+        done = told(policy)
+        assert done.returncode == 78
+        assert re.findall(r"error: .* \[(\w+)\]", done.stderr) == codes
+
+
 BAD_CONFIG = [
     ("an unknown key", {"listne": {}}, "listen"), ("a missing unit", {"limits": {"idle": 300}}, "idle"),
     ("out of range", {"workers": 100000}, "workers"), ("a wrong type", {"listen": 5}, "listen"),
@@ -294,6 +389,15 @@ def test_health_has_three_pages_and_nothing_else(watched):
     assert watched.health("/status")[0] == 404
     assert watched.health("/healthz", "POST")[0] in (404, 405)
     assert not watched.finals(), "a look at the health is no exchange"
+
+
+def test_only_metrics_say_that_they_are_prometheus_text(watched):
+    def kind(path):
+        visit = HTTPConnection(watched.config["listen"]["health"][0], timeout=10)
+        visit.request("GET", path)
+        return visit.getresponse().getheader("Content-Type")
+    assert kind("/metrics") == "text/plain; version=0.0.4; charset=utf-8"
+    assert {kind(path) for path in ("/healthz", "/readyz", "/")} == {"text/plain; charset=utf-8"}
 
 
 def test_metrics_are_prometheus_text_and_count(watched, connect):
@@ -344,14 +448,14 @@ def laptop(net, dns, tmp_path):
 
     own = shutil.copy(binary(), tmp_path / "weir")  # where nobody may read it
 
-    def run(*arguments):
+    def run(*arguments, environment=None, audit=state / "weir" / "audit.jsonl"):
         log = open(tmp_path / "log", "wb")
         process = subprocess.Popen([own, "run", *arguments], stdin=subprocess.DEVNULL, stdout=log, stderr=log,
-                                   env={"PATH": "/usr/bin:/bin", "XDG_STATE_HOME": str(state)}, preexec_fn=nobody)
+                                   env=dict(environment or {"XDG_STATE_HOME": str(state)}, PATH="/usr/bin:/bin"), preexec_fn=nobody)
         made.append(process)
         proxy = Weir.__new__(Weir)
         proxy.address, proxy.process, proxy.log_path = "127.0.0.1:3128", process, str(tmp_path / "log")
-        proxy.config, proxy._seen, proxy._records = {"audit": {"path": str(state / "weir" / "audit.jsonl")}}, 0, []
+        proxy.config, proxy._seen, proxy._records = {"audit": {"path": str(audit)}}, 0, []
         wait_for(proxy.is_ready, what="the laptop's weir")
         return proxy
     yield run
@@ -377,6 +481,20 @@ def test_the_laptop_default_allows_what_it_is_told(laptop, net, dns, origin, con
     assert [r["status"] for r in records] == [200, 403]
     state = os.path.dirname(proxy.config["audit"]["path"])
     assert os.stat(state).st_mode & 0o777 == 0o700
+
+
+def test_a_home_without_a_state_directory_gets_one(laptop, tmp_path):
+    home = tmp_path / "home"
+    home.mkdir()
+    os.chown(home, 65534, 65534)
+    laptop(environment={"HOME": str(home)}, audit=home / ".local/state/weir/audit.jsonl")
+    made = [home / name for name in (".local", ".local/state", ".local/state/weir")]
+    assert [path.stat().st_mode & 0o777 for path in made] == [0o700] * 3
+
+
+def test_a_home_that_cannot_be_written_is_told_with_a_remedy(laptop, tmp_path):
+    with pytest.raises(AssertionError, match="remedy=.set XDG_STATE_HOME to a directory that this user may write"):
+        laptop(environment={"HOME": str(tmp_path)})
 
 
 @pytest.mark.parametrize("value,words", [

@@ -420,6 +420,24 @@ test_without_a_key_marks_say_k0(void **state)
 	redactor_free(r);
 }
 
+/* Else a secret in the log could not be followed into the audit log, nor over a reload.
+ */
+static void
+test_without_a_key_one_secret_has_one_mark_for_the_whole_run(void **state)
+{
+	struct redactor *one = redactor_new(STR_NONE, NULL);
+	struct redactor *other = redactor_new(STR_NONE, NULL);
+	struct buf a = redacted(one, REDACT_TEXT, STR("password=hunter2"));
+	struct buf b = redacted(other, REDACT_TEXT, STR("password=hunter2"));
+
+	(void)state;
+	assert_true(str_eq(buf_view(&a), buf_view(&b)));
+	buf_fini(&a);
+	buf_fini(&b);
+	redactor_free(one);
+	redactor_free(other);
+}
+
 static bool
 is_secret_name(const char *name)
 {
@@ -490,6 +508,8 @@ main(void)
 		    test_a_part_is_the_beginning_of_the_whole_and_costs_no_more_marks),
 		cmocka_unit_test(test_one_secret_has_one_mark_in_every_form),
 		cmocka_unit_test(test_without_a_key_marks_say_k0),
+		cmocka_unit_test(
+		    test_without_a_key_one_secret_has_one_mark_for_the_whole_run),
 		cmocka_unit_test(test_names_are_judged_by_their_last_words),
 		cmocka_unit_test(test_what_repeats_costs_no_more_than_its_length),
 	};

@@ -14,18 +14,18 @@
 
 struct outcome {
 	struct loop *loop;
-	int times, err, fd;
+	struct stream stream; /* closed until it is dialled */
+	int times, err;
 	struct endpoint to;
 };
 
 static void
-on_done(void *arg, int err, int fd, const struct endpoint *to)
+on_done(void *arg, int err, const struct endpoint *to)
 {
 	struct outcome *o = arg;
 
 	o->times++;
 	o->err = err;
-	o->fd = fd;
 	if (to != NULL)
 		o->to = *to;
 	loop_stop(o->loop);
@@ -57,22 +57,26 @@ open_descriptors(void)
 static void
 start(struct outcome *o, const struct vetted *to, msec timeout_ms)
 {
-	assert_non_null(dial_start(o->loop, to, timeout_ms, on_done, o));
+	o->stream.fd = -1;
+	assert_non_null(dial_start(o->loop, to, &o->stream, timeout_ms, on_done, o));
 	assert_int_equal(o->times, 0); /* never inside start */
 }
 
 /* What would last until the deadline would be waited for in vain. */
-static struct outcome
-dial(const struct vetted *to)
+static void
+dial(struct outcome *o, const struct vetted *to)
 {
-	struct outcome o = { .loop = loop_new() };
+	*o = (struct outcome){ .loop = loop_new() };
+	start(o, to, NO_DEADLINE);
+	wait_for_stop(o->loop);
+	assert_int_equal(o->times, 1);
+}
 
-	start(&o, to, NO_DEADLINE);
-	wait_for_stop(o.loop);
-	assert_int_equal(o.times, 1);
-	loop_free(o.loop);
-	o.loop = NULL;
-	return o;
+static void
+end(struct outcome *o)
+{
+	stream_close(&o->stream);
+	loop_free(o->loop);
 }
 
 /* A listener whose queue is full: the kernel drops what comes, and nobody answers. */
@@ -112,17 +116,18 @@ test_the_descriptor_is_ready_for_use(void **state)
 	struct vetted to = vetted(port, 1, (const char *[]){ "127.0.0.1" });
 	socklen_t len = sizeof(on);
 	size_t before = open_descriptors();
-	struct outcome o = dial(&to);
+	struct outcome o;
 
 	(void)state;
+	dial(&o, &to);
 	assert_int_equal(o.err, 0);
 	assert_int_equal(o.to.port, port);
 	assert_true(addr_eq(&o.to.addr, &to.addr[0]));
-	assert_true(fcntl(o.fd, F_GETFL) & O_NONBLOCK);
-	assert_true(fcntl(o.fd, F_GETFD) & FD_CLOEXEC);
-	assert_int_equal(getsockopt(o.fd, IPPROTO_TCP, TCP_NODELAY, &on, &len), 0);
+	assert_true(fcntl(o.stream.fd, F_GETFL) & O_NONBLOCK);
+	assert_true(fcntl(o.stream.fd, F_GETFD) & FD_CLOEXEC);
+	assert_int_equal(getsockopt(o.stream.fd, IPPROTO_TCP, TCP_NODELAY, &on, &len), 0);
 	assert_int_equal(on, 1);
-	close(o.fd);
+	end(&o);
 	assert_int_equal(open_descriptors(), before);
 	close(listener);
 }
@@ -157,10 +162,12 @@ test_why_it_failed_is_told_apart(void **state)
 	for (size_t i = 0; i < COUNT_OF(cases); i++) {
 		struct vetted to = vetted(closed_port(), cases[i].n, cases[i].to);
 		size_t before = open_descriptors();
-		struct outcome o = dial(&to);
+		struct outcome o;
 
+		dial(&o, &to);
 		assert_row(cases[i].name, o.err == cases[i].err);
-		assert_row(cases[i].name, o.fd == -1);
+		assert_row(cases[i].name, o.stream.fd == -1);
+		end(&o);
 		assert_row(cases[i].name, open_descriptors() == before);
 	}
 }
@@ -196,8 +203,8 @@ test_a_refused_address_gives_way_and_a_silent_one_after_its_head_start(void **st
 	assert_int_equal(slow.err, 0);
 	assert_true(addr_eq(&slow.to.addr, &after_silence.addr[1]));
 	assert_true(loop_now(slow.loop) - begun >= 250);
-	close(quick.fd);
-	close(slow.fd);
+	stream_close(&quick.stream);
+	stream_close(&slow.stream);
 	assert_int_equal(open_descriptors(), before); /* the loser's is closed */
 	close(listener);
 	silence_end(&silence);
@@ -241,8 +248,12 @@ test_only_four_addresses_are_tried(void **state)
 	    (const char *[]){
 		"127.0.0.1", "127.0.0.2", "127.0.0.3", "127.0.0.4", "127.0.0.5" });
 
+	struct outcome o;
+
 	(void)state;
-	assert_int_equal(dial(&to).err, ERR_REFUSED);
+	dial(&o, &to);
+	assert_int_equal(o.err, ERR_REFUSED);
+	end(&o);
 	close(listener);
 }
 
@@ -257,8 +268,8 @@ test_after_cancel_nothing_is_called_and_nothing_is_open(void **state)
 	size_t before = open_descriptors();
 
 	(void)state;
-	dial_cancel(dial_start(o.loop, &there, 5000, on_done, &o));
-	dial_cancel(dial_start(o.loop, &nowhere, 5000, on_done, &o));
+	dial_cancel(dial_start(o.loop, &there, &o.stream, 5000, on_done, &o));
+	dial_cancel(dial_start(o.loop, &nowhere, &o.stream, 5000, on_done, &o));
 	dial_cancel(NULL);
 	run_for(o.loop, 50);
 	assert_int_equal(o.times, 0);
@@ -277,7 +288,7 @@ test_no_descriptor_left_is_its_own_failure(void **state)
 	(void)state;
 	assert_int_equal(getrlimit(RLIMIT_NOFILE, &old), 0);
 	none = (struct rlimit){ .rlim_cur = 0, .rlim_max = old.rlim_max };
-	dial_start(o.loop, &to, 5000, on_done, &o);
+	dial_start(o.loop, &to, &o.stream, 5000, on_done, &o);
 	assert_int_equal(setrlimit(RLIMIT_NOFILE, &none), 0);
 	wait_for_stop(o.loop);
 	assert_int_equal(setrlimit(RLIMIT_NOFILE, &old), 0);
@@ -307,13 +318,12 @@ read_greeting(void *arg, unsigned what)
 }
 
 static void
-on_dialled(void *arg, int err, int fd, const struct endpoint *to)
+on_dialled(void *arg, int err, const struct endpoint *to)
 {
 	struct greeted *g = arg;
 
 	(void)to;
 	assert_int_equal(err, 0);
-	assert_int_equal(fd, g->stream.fd);
 	g->is_dialled = true;
 	stream_attach(&g->stream, read_greeting, g);
 	if (g->stream.ready & STREAM_READ)
@@ -343,7 +353,7 @@ test_what_an_origin_says_first_is_not_lost_in_the_handover(void **state)
 	for (int is_late = 0; is_late < 2; is_late++) {
 		struct greeted g = { .loop = loop_new() };
 
-		dial_into(dial_start(g.loop, &to, 5000, on_dialled, &g), &g.stream);
+		dial_start(g.loop, &to, &g.stream, 5000, on_dialled, &g);
 		turn(g.loop);
 		if (is_late && !g.is_dialled)
 			wait_for_stop(g.loop);

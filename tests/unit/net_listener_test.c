@@ -285,7 +285,8 @@ test_a_socket_file_of_the_dead_is_replaced_and_of_the_living_is_not(void **state
 	struct stat st;
 
 	(void)state;
-	must_not_bind(at, in_use);
+	must_not_bind(at, "Address already in use; another process listens there: "
+			  "stop it, or choose another path");
 	assert_int_equal(stat(at->path, &st), 0);
 	close(fd); /* as if it had died: the file stays */
 	again = must_bind(at, false);

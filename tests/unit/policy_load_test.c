@@ -106,6 +106,28 @@ test_every_fault_has_its_code_and_place(void **state)
 		    "  assurance: host }]",
 		    "needs_sight@1:25 needs_sight@1:41 needs_sight@1:53 "
 		    "needs_sight@2:3" },
+		{ "deny without sight, as wide",
+		    "allow: [{ host: a.test }]\ndeny: [{ host: a.test, methods: [POST] "
+		    "}]",
+		    "(denies_unseen@2:8)" },
+		{ "deny without sight, wider",
+		    "allow: [{ host: x.a.test }]\ndeny: [{ host: '*.a.test', paths: [/x] "
+		    "}]",
+		    "(denies_unseen@2:8)" },
+		{ "deny without sight, narrower",
+		    "allow: [{ host: '*.a.test' }]\ndeny: [{ host: x.a.test, paths: [/x] "
+		    "}]",
+		    "(denies_unseen@2:8)" },
+		{ "deny without sight of tcp",
+		    "allow: [{ host: a.test, protocol: tcp, ports: [22] }]\n"
+		    "deny: [{ host: a.test, paths: [/x] }]",
+		    "(denies_unseen@2:8)" },
+		{ "deny with sight",
+		    "allow: [{ host: a.test, protocol: http }, { host: b.test }]\n"
+		    "deny: [{ host: a.test, methods: [POST] },\n"
+		    "  { host: b.test, ports: [80], methods: [POST] }, { host: c.test, "
+		    "paths: [/] }]",
+		    "" },
 		{ "no sight needed",
 		    "allow: [{ host: a.test, assurance: origin, upgrade: [websocket] }]",
 		    "" },
@@ -144,7 +166,8 @@ test_every_fault_has_its_code_and_place(void **state)
 		    "private_everything@1:35 private_everything@1:46 "
 		    "private_metadata@1:54 "
 		    "private_metadata@2:3 bad_range@2:18" },
-		{ "report", "mode: report\nallow: [{ host: a.test }]", "" },
+		{ "report", "mode: report\nallow: [{ host: a.test }]",
+		    "(only_reports@1:7)" },
 		{ "mode", "mode: off\nallow: [{ host: a.test }]", "bad_value@1:7" },
 		{ "same name",
 		    "allow: [{ name: a, host: a.test }]\ndeny: [{ name: a, host: b.test "
@@ -383,7 +406,7 @@ test_a_policy_that_fails_its_own_tests_is_not_loaded(void **state)
 		{ "a reporting policy is tested as if it enforced",
 		    "mode: report\nallow: [{ host: a.test }]\nexpect:\n  - deny: "
 		    "c.test:443\n",
-		    "" },
+		    "(only_reports@1:7)" },
 		{ "not tests",
 		    "allow: [{ host: a.test }]\n"
 		    "expect:\n"
