@@ -11,6 +11,7 @@
 #include "audit/quote.h"
 #include "policy/compile.h"
 
+#define WORD_MAX 256
 #define METHOD_MAX 32
 #define HOST_TEXT_MAX 512
 #define PATH_MAX_BYTES 1024
@@ -126,6 +127,33 @@ put_decision(struct quoter *q, const struct record *r)
 		quote_name(q, "layer", ruleset_layer_name(r->ruleset, v->layer));
 	quote_name(q, "policy", ruleset_digest(r->ruleset));
 	quote_number(q, "generation", r->generation);
+}
+
+/* Words of a token, verified: REDACT_TEXT all the same. */
+static void
+put_word(struct quoter *q, const char *key, struct str word)
+{
+	if (word.n > 0)
+		quote_member(q, key, REDACT_TEXT, word, WORD_MAX);
+}
+
+static void
+put_session(struct quoter *q, const struct record *r)
+{
+	put_word(q, "profile", r->profile);
+	if (!r->has_session) {
+		json_key(&q->json, "session");
+		json_null(&q->json);
+		return;
+	}
+	open_member(q, "session", '{');
+	put_word(q, "issuer", r->issuer);
+	put_word(q, "tenant", r->tenant);
+	put_word(q, "sub", r->sub);
+	put_word(q, "sid", r->sid);
+	put_word(q, "turn", r->turn);
+	put_word(q, "jti", r->jti);
+	json_close(&q->json, '}');
 }
 
 static void
@@ -360,8 +388,7 @@ record_print(const struct record *r, const struct redactor *redactor, struct buf
 	quote_name(&q, "kind", kinds[r->kind]);
 	quote_name(&q, "phase", "final");
 	put_decision(&q, r);
-	json_key(&q.json, "session");
-	json_null(&q.json);
+	put_session(&q, r);
 	put_client(&q, r);
 	put_target(&q, r);
 	put_dns(&q, r);

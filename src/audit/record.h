@@ -27,6 +27,8 @@ struct record {
 	enum reason reason; /* the final one: also faults after an allow */
 	const struct ruleset *ruleset;
 	uint64_t generation;
+	bool has_session;
+	struct str profile, issuer, tenant, sub, sid, turn, jti; /* empty: left out */
 	const char *client_addr; /* text; "unix:/path" for sockets */
 	const char *door;        /* "proxy" */
 	const struct host *host; /* canonical, when it parsed */

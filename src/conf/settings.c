@@ -271,20 +271,14 @@ settings_check_user(const struct settings *s, enum severity severity, struct rep
 		    "production: true does not run as root: write user: weir");
 }
 
-/* What only a whole configuration has, and what this build cannot serve. */
+/* What only a whole configuration has. */
 static void
 check_whole(const struct load *load)
 {
 	const struct settings *s = load->s;
 
-	if (s->production && load->l.is_ahead && !is_bad(load, "production"))
+	if (s->production && !is_bad(load, "production"))
 		check_production(load);
-	if (s->production && !load->l.is_ahead && !is_bad(load, "production"))
-		key_finding(s, load->l.rep, SEVERITY_ERROR, "production",
-		    "production_unavailable",
-		    "production: true%s needs sessions, which this build lacks; "
-		    "write production: false",
-		    node_of(s, "production") == NULL ? " (the default)" : "");
 	if (s->policies.n == 0 && !is_bad(load, "policies"))
 		key_finding(s, load->l.rep, SEVERITY_ERROR, "policies", "no_policies",
 		    "policies must name at least one policy file: policies: "
@@ -512,6 +506,7 @@ settings_laptop(struct report *rep)
 	}
 	struct settings *s = settings_new(&load);
 	s->production = false;
+	s->sessions_required = false;
 	s->errors = ERRORS_DEVELOPER;
 	s->listen_proxy.p = mem_zalloc(sizeof(listeners));
 	for (; s->listen_proxy.n < 2; s->listen_proxy.n++)

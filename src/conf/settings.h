@@ -35,7 +35,7 @@ struct settings {
 	/* ms */
 	int64_t limits_head_timeout, limits_hello_timeout, limits_idle_keepalive;
 	int64_t limits_idle, limits_connect_timeout, limits_response_timeout;
-	int64_t limits_write_timeout, limits_drain_timeout;
+	int64_t limits_write_timeout, limits_drain_timeout, limits_stream_grace;
 	int64_t limits_body_rate; /* bytes a minute; 0: no limit */
 	/* bytes, or fields */
 	int64_t limits_target, limits_head, limits_fields, limits_field;
@@ -74,8 +74,8 @@ struct settings {
 };
 
 /*
- * A whole configuration: what this build cannot serve (production) and what it
- * cannot do without (policies) are findings too.  NULL after reporting.
+ * A whole configuration: what production: true refuses and what nothing works
+ * without (policies) are findings too.  NULL after reporting.
  */
 struct settings *settings_load_file(const char *path, struct report *rep) MUST_CHECK;
 /* The values alone, as `weir explain --batch` has them. */

@@ -39,6 +39,18 @@ conn_share(const struct conn *c, char out[static ADDR_TEXT])
 	return addr_text(out, &c->peer.addr);
 }
 
+void
+conn_origin_share(const struct conn *c, struct buf *out)
+{
+	const struct caller *who = c->x->who;
+	char text[ADDR_TEXT];
+
+	buf_text(out, conn_share(c, text));
+	if (who != NULL)
+		buf_fmt(out, " %.*s/%.*s/%.*s", STR_ARG(who->grant->issuer),
+		    STR_ARG(who->grant->tenant), STR_ARG(who->grant->sid));
+}
+
 /* ---- holding and letting go ---- */
 
 void
@@ -90,8 +102,19 @@ conn_drop_carrier(struct conn *c)
 }
 
 void
+conn_leave(struct conn *c)
+{
+	timer_clear(&c->until);
+	caller_leave(c->who);
+	c->who = NULL;
+}
+
+void
 conn_cancel(struct conn *c)
 {
+	if (c->asked != NULL)
+		ledger_cancel(c->asked);
+	c->asked = NULL;
 	if (c->lookup != NULL)
 		lookup_cancel(c->lookup);
 	if (c->dial != NULL)
@@ -155,6 +178,7 @@ conn_close(struct conn *c)
 	conn_end_exchange(c, &c->outer);
 	conn_drop_carrier(c);
 	conn_end_connecting(c);
+	conn_leave(c);
 	timer_clear(&c->timer);
 	origin_close(e->loop, c->origin);
 	c->origin = NULL;
@@ -244,6 +268,7 @@ conn_open(struct conn *c, int fd)
 
 	buf_init(&c->out, (size_t)1 << 20);
 	timer_init(&c->timer, on_timer, c);
+	timer_init(&c->until, NULL, NULL);
 	list_append(&e->conns, &c->link);
 	if (++e->nconns > e->most)
 		e->most = e->nconns;

@@ -9,6 +9,7 @@
 #define WEIR_PROXY_DOOR_H
 
 #include "proxy/exchange.h"
+#include "wire/auth.h"
 
 /* What a door has made of a client's bytes so far. */
 struct hearing {
@@ -24,6 +25,9 @@ enum heard {
 	HEARD_NOTHING, /* x->reason and x->error say why, h->at where */
 };
 
+/* What a client brings to say on whose behalf it asks. */
+enum brought { BROUGHT_NOTHING, BROUGHT_CREDENTIAL, BROUGHT_NONSENSE };
+
 struct door {
 	const char *name;  /* in records: "proxy" */
 	struct str opened; /* said when a tunnel is open */
@@ -35,6 +39,8 @@ struct door {
 	/* `in`: all bytes so far; `outer`: whose tunnel they came out of, or NULL. */
 	enum heard (*hear)(struct hearing *h, struct exchange *x,
 	    const struct exchange *outer, struct str in);
+	/* CREDENTIAL: *out is the exchange's. */
+	enum brought (*brings)(struct auth *out, struct exchange *x);
 	/*
 	 * What policy admits and the door answers by itself: the status, the whole
 	 * answer in `out`; or 0, for it is the origin's to answer.

@@ -69,6 +69,20 @@ http_hear(
 	return HEARD_NOTHING;
 }
 
+static enum brought
+http_brings(struct auth *out, struct exchange *x)
+{
+	const struct http_field *f = http_field(x->head, STR("Proxy-Authorization"));
+
+	if (f == NULL)
+		return BROUGHT_NOTHING;
+	/* two of them: which one is meant? */
+	if (http_field_count(x->head, STR("Proxy-Authorization")) != 1 ||
+	    !auth_read(out, f->value, &x->arena))
+		return BROUGHT_NONSENSE;
+	return BROUGHT_CREDENTIAL;
+}
+
 /* RFC 9110 7.6.2: an OPTIONS that may go no further is answered here. */
 static int
 http_answer(struct buf *out, const struct exchange *x)
@@ -189,8 +203,11 @@ put_fields(struct buf *out, const struct exchange *x, bool closes)
 	buf_text(out, "Content-Type: application/json\r\nCache-Control: no-store\r\n");
 	if (row->status == 405)
 		buf_fmt(out, "Allow: %.*s\r\n", STR_ARG(x->verdict.allow_methods));
+	if (row->status == 407)
+		buf_text(out, "Proxy-Authenticate: Basic realm=\"weir\", Bearer\r\n");
 	if (row->status == 429 || row->status == 503)
-		buf_text(out, "Retry-After: 1\r\n");
+		buf_fmt(out, "Retry-After: %lld\r\n",
+		    (long long)(x->retry_s > 0 ? x->retry_s : 1));
 	if (closes)
 		buf_text(out, "Connection: close\r\n");
 	/* clients that would go on here reconnect only when told so (RFC 9931) */
@@ -225,6 +242,7 @@ const struct door door_http = {
 	.inside = &door_http,
 	.begin = http_begin,
 	.hear = http_hear,
+	.brings = http_brings,
 	.answer = http_answer,
 	.may_follow = http_may_follow,
 	.refuse = http_refuse,

@@ -14,7 +14,7 @@
 #include "proxy/answer.h"
 #include "proxy/carry.h"
 #include "proxy/greet.h"
-#include "proxy/remake.h"
+#include "proxy/who.h"
 
 /* RFC 9112 9.6: let the client read the answer before the socket dies */
 #define LINGER_MS ((msec)2000)
@@ -62,23 +62,6 @@ told_meanwhile(struct conn *c, unsigned what)
 
 /* ---- DECIDE ---- */
 
-/* Beyond the rate answers are late, their status and reason unchanged. */
-static bool
-is_delayed(struct conn *c)
-{
-	msec wait;
-
-	if (c->x->flags & FLAG_DELAYED)
-		return false;
-	wait = client_delay(
-	    c->share, c->x->snapshot->settings->limits_client_rate, loop_now(c->e->loop));
-	if (wait <= 0)
-		return false;
-	c->x->flags |= FLAG_DELAYED;
-	timer_set(c->e->loop, &c->timer, wait);
-	return true;
-}
-
 static bool
 is_body_too_large(const struct exchange *x)
 {
@@ -105,16 +88,6 @@ stage_decide(struct conn *c)
 	struct exchange *x = c->x;
 	int status;
 
-	if (!x->has_place)
-		return answer_refuse(c, REASON_AUDIT_UNAVAILABLE);
-	if (c->e->is_draining)
-		return answer_refuse(c, REASON_DRAINING);
-	if (is_delayed(c))
-		return WAIT;
-	if (c->is_surplus)
-		return answer_refuse(c, REASON_CONCURRENCY_LIMITED);
-	if (remake_is_loop(x->head, x->snapshot->settings->name))
-		return answer_refuse(c, REASON_LOOP_DETECTED);
 	if (!exchange_admit(x))
 		return answer_refuse(c, x->reason);
 	if (!exchange_foresee(x))
@@ -129,13 +102,6 @@ stage_decide(struct conn *c)
 	if (!exchange_vet_upstream(x))
 		return answer_refuse(c, x->reason);
 	return conn_jump(c, STAGE_JUDGE);
-}
-
-static enum next
-delay_is_over(struct conn *c)
-{
-	(void)c;
-	return JUMP;
 }
 
 /* ---- RESOLVE ---- */
@@ -205,16 +171,28 @@ on_dialled(void *arg, int err, int fd, const struct endpoint *to)
 	conn_go_on(c, NEXT);
 }
 
+static struct origin *
+take_kept(struct conn *c)
+{
+	struct buf *share = &c->e->text;
+	struct origin *o;
+
+	buf_reset(share);
+	conn_origin_share(c, share);
+	o = origin_take(&c->e->origins, buf_cstr(share), &c->x->ask.host, c->x->vetted,
+	    conn_on_origin, c);
+	buf_reset(share);
+	return o;
+}
+
 static enum next
 stage_dial(struct conn *c)
 {
 	struct exchange *x = c->x;
-	char text[ADDR_TEXT];
 
 	assert(c->origin == NULL); /* another exchange's goes to another host */
 	if (!exchange_is_tunnel(x) && !x->ask.wants_websocket && !c->is_dialled_anew)
-		c->origin = origin_take(&c->e->origins, conn_share(c, text), &x->ask.host,
-		    x->vetted, conn_on_origin, c);
+		c->origin = take_kept(c);
 	if (c->origin != NULL) {
 		conn_end_connecting(c);
 		exchange_dialled(x, &c->origin->to, true);
@@ -369,9 +347,9 @@ stage_linger(struct conn *c)
 /* ---- the way ---- */
 
 const struct stage_row stages[] = {
-	[STAGE_GREET] = { "greet", greet_read, STAGE_DECIDE, told, greet_late },
-	[STAGE_DECIDE] = { "decide", stage_decide, STAGE_RESOLVE, told_meanwhile,
-	    delay_is_over },
+	[STAGE_GREET] = { "greet", greet_read, STAGE_WHO, told, greet_late },
+	[STAGE_WHO] = { "who", who_stage, STAGE_DECIDE, told_meanwhile, who_late },
+	[STAGE_DECIDE] = { "decide", stage_decide, STAGE_RESOLVE, NULL, NULL },
 	[STAGE_RESOLVE] = { "resolve", stage_resolve, STAGE_DIAL, told_meanwhile, NULL },
 	[STAGE_DIAL] = { "dial", stage_dial, STAGE_JUDGE, told_meanwhile, NULL },
 	[STAGE_JUDGE] = { "judge", stage_judge, STAGE_CARRY, NULL, NULL },
