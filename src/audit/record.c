@@ -23,6 +23,7 @@
 static const char *const kinds[] = {
 	[RECORD_CONNECT] = "connect",
 	[RECORD_HTTP] = "http",
+	[RECORD_GATEWAY] = "gateway",
 	[RECORD_SYSTEM] = "system",
 };
 
@@ -358,6 +359,46 @@ put_outcome(struct quoter *q, const struct record *r)
 	quote_member(q, "error", REDACT_TEXT, r->error, ERROR_MAX);
 }
 
+static void
+put_tokens(struct quoter *q, const char *key, int64_t n)
+{
+	if (n > 0)
+		quote_number(q, key, (uint64_t)n);
+}
+
+static void
+put_usd(struct quoter *q, const char *key, usd_nano amount)
+{
+	char text[USD_TEXT];
+
+	quote_name(q, key, usd_print(amount, text));
+}
+
+static void
+put_money(struct quoter *q, const struct record_money *m)
+{
+	if (m == NULL)
+		return;
+	quote_member(q, "model", REDACT_TEXT, m->model, HOST_TEXT_MAX);
+	open_member(q, "usage", '{');
+	put_tokens(q, "input", m->input);
+	put_tokens(q, "cache_read", m->cache_read);
+	put_tokens(q, "cache_write", m->cache_write);
+	put_tokens(q, "output", m->output);
+	put_tokens(q, "reasoning", m->reasoning);
+	json_close(&q->json, '}');
+	open_member(q, "usd", '{');
+	put_usd(q, "reserved", m->reserved);
+	put_usd(q, "charged", m->charged);
+	quote_name(q, "basis", m->basis);
+	if (m->has_turn_left)
+		put_usd(q, "turn_left", m->turn_left);
+	if (m->has_session_left)
+		put_usd(q, "session_left", m->session_left);
+	json_close(&q->json, '}');
+	quote_name(q, "prices", m->prices);
+}
+
 /* W3C trace context, version-trace-parent-flags: what is something else is not repeated.
  */
 static bool
@@ -396,6 +437,7 @@ record_print(const struct record *r, const struct redactor *redactor, struct buf
 	put_binding(&q, r);
 	put_costs(&q, r);
 	put_outcome(&q, r);
+	put_money(&q, r->money);
 	if (is_traceparent(r->traceparent))
 		quote_member(
 		    &q, "traceparent", REDACT_TEXT, r->traceparent, r->traceparent.n);

@@ -10,6 +10,7 @@
 #include "base/count.h"
 #include "base/log.h"
 #include "proxy/forward.h"
+#include "proxy/gateway.h"
 #include "proxy/tunnel.h"
 
 #define CROWD 128 /* connections whose memory is worth giving back */
@@ -92,8 +93,11 @@ conn_drop_carrier(struct conn *c)
 		loop_free_later(c->e->loop, free, c->tunnel);
 	if (c->forward != NULL)
 		loop_free_later(c->e->loop, free, c->forward);
+	if (c->gateway != NULL)
+		loop_free_later(c->e->loop, free, c->gateway);
 	c->tunnel = NULL;
 	c->forward = NULL;
+	c->gateway = NULL;
 	if (c->has_tunnel_place && c->outer == NULL) {
 		client_give(c->share, CLIENT_TUNNEL);
 		count_add(COUNT_TUNNELS_OPEN, -1);
@@ -123,7 +127,13 @@ conn_cancel(struct conn *c)
 		tunnel_cancel(c->tunnel);
 	if (c->forward != NULL)
 		forward_cancel(c->forward);
+	if (c->gateway != NULL)
+		gateway_cancel(c->gateway);
+	if (c->x != NULL)
+		spend_end(c->x->spend);
+	tls_cancel(c->shaking);
 	origin_close(c->e->loop, c->dialled);
+	c->shaking = NULL;
 	c->lookup = NULL;
 	c->dial = NULL;
 	c->dialled = NULL;
@@ -134,6 +144,7 @@ conn_end_exchange(struct conn *c, struct exchange **x)
 {
 	char text[ADDR_TEXT];
 	struct exchange *ended = *x;
+	struct spend *spend;
 
 	*x = NULL;
 	if (ended == NULL)
@@ -142,7 +153,11 @@ conn_end_exchange(struct conn *c, struct exchange **x)
 		c->outer->up += ended->up;
 		c->outer->down += ended->down;
 	}
+	spend = ended->spend;
+	spend_end(spend); /* the record says what was charged */
+	ended->money = spend_money(spend);
 	exchange_end(c->e, ended, source_text(c, text));
+	spend_free(spend);
 }
 
 static void
@@ -182,6 +197,8 @@ conn_close(struct conn *c)
 	timer_clear(&c->timer);
 	origin_close(e->loop, c->origin);
 	c->origin = NULL;
+	tls_home_unref(c->tls);
+	c->tls = NULL;
 	stream_close(&c->client);
 	conn_drop_request(c);
 	buf_fini(&c->out);

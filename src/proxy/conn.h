@@ -10,6 +10,7 @@
 #define WEIR_PROXY_CONN_H
 
 #include "proxy/door.h"
+#include "wire/body.h"
 
 enum stage {
 	STAGE_GREET,   /* bytes -> ask */
@@ -22,6 +23,10 @@ enum stage {
 	STAGE_ANSWER,  /* weir's own answer is on its way */
 	STAGE_RECORD,  /* the exchange ends */
 	STAGE_LINGER,  /* nothing is read any more, but the client may still be reading */
+	/* at the gateway alone: */
+	STAGE_BODY,    /* the whole request, understood */
+	STAGE_RESERVE, /* what it can cost is held */
+	STAGE_SHAKE,   /* TLS with the provider */
 };
 
 enum next {
@@ -32,6 +37,8 @@ enum next {
 };
 
 struct conn;
+struct gateway;
+struct tls_start;
 
 struct stage_row {
 	const char *name;
@@ -86,7 +93,13 @@ struct conn {
 	struct origin *origin;
 	struct tunnel *tunnel;
 	struct forward *forward;
-	struct buf out; /* an answer not wholly taken yet */
+	/* at the gateway: */
+	struct gateway *gateway;
+	struct body_reader reading; /* the request's body */
+	bool is_reading, is_continued;
+	struct tls_start *shaking;
+	struct tls_home *tls; /* what the provider's stream belongs to */
+	struct buf out;       /* an answer not wholly taken yet */
 };
 
 /* Begins the way; who it is and its places are known.  Takes the fd. */

@@ -6,6 +6,7 @@
 
 #include "proxy/advice.h"
 #include "proxy/door.h"
+#include "proxy/stages.h"
 #include "wire/json.h"
 
 static const enum reason reasons[HTTP_ERROR_N] = {
@@ -16,8 +17,8 @@ static const enum reason reasons[HTTP_ERROR_N] = {
 	[HTTP_HEAD_TOO_LARGE] = REASON_HEAD_TOO_LARGE,
 };
 
-static void
-http_begin(struct hearing *h, const struct snapshot *s)
+void
+door_begin(struct hearing *h, const struct snapshot *s)
 {
 	http_reader_init(&h->reader, HTTP_REQUEST, &s->request_limit);
 	h->at = -1;
@@ -31,6 +32,24 @@ bad_head(struct hearing *h, struct exchange *x)
 	x->reason = reasons[e] != REASON_NONE ? reasons[e] : REASON_REQUEST_MALFORMED;
 	x->error = http_error_text(e);
 	h->at = (int64_t)h->reader.at;
+	return HEARD_NOTHING;
+}
+
+enum heard
+door_read_head(struct hearing *h, struct exchange *x, struct str in)
+{
+	size_t used;
+
+	switch (http_read(&h->reader, in, &x->arena, &h->head, &used)) {
+	case HTTP_DONE:
+		x->head = &h->head;
+		h->used = used;
+		return HEARD_ASK;
+	case HTTP_BAD:
+		return bad_head(h, x);
+	case HTTP_MORE:
+		return HEARD_MORE;
+	}
 	return HEARD_NOTHING;
 }
 
@@ -54,19 +73,9 @@ static enum heard
 http_hear(
     struct hearing *h, struct exchange *x, const struct exchange *outer, struct str in)
 {
-	size_t used;
+	enum heard heard = door_read_head(h, x, in);
 
-	switch (http_read(&h->reader, in, &x->arena, &h->head, &used)) {
-	case HTTP_DONE:
-		x->head = &h->head;
-		h->used = used;
-		return whole_head(x, outer);
-	case HTTP_BAD:
-		return bad_head(h, x);
-	case HTTP_MORE:
-		return HEARD_MORE;
-	}
-	return HEARD_NOTHING;
+	return heard == HEARD_ASK ? whole_head(x, outer) : heard;
 }
 
 static enum brought
@@ -239,8 +248,9 @@ const struct door door_http = {
 	.name = "proxy",
 	.opened = { OPENED, sizeof(OPENED) - 1 },
 	.opened_status = 200,
+	.way = stages,
 	.inside = &door_http,
-	.begin = http_begin,
+	.begin = door_begin,
 	.hear = http_hear,
 	.brings = http_brings,
 	.answer = http_answer,

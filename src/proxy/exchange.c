@@ -151,6 +151,35 @@ keep_answer(struct exchange *x, const struct found *found)
 		x->canonical = mem_strdup(found->canonical.name);
 }
 
+/*
+ * The operator wrote the provider's name, and nothing is sent before TLS has proved it:
+ * it may be in a private network, but never weir itself or a metadata service.
+ */
+static bool
+vet_provider(struct exchange *x, const struct found *found)
+{
+	static const struct prefix private[] = {
+		V4_PREFIX(10, 0, 0, 0, 8),
+		V4_PREFIX(172, 16, 0, 0, 12),
+		V4_PREFIX(192, 168, 0, 0, 16),
+		V4_PREFIX(100, 64, 0, 0, 10),
+		{ { { 0xfc } }, 7 },
+		/* a laptop's only: */
+		V4_PREFIX(127, 0, 0, 0, 8),
+		{ { { [15] = 1 } }, 128 },
+	};
+	struct opened opened = { private, sizeof(private) / sizeof(private[0]), false };
+
+	if (x->snapshot->settings->production)
+		opened.nprivate -= 2;
+	if (guard_vet(x->vetted, found->addr, found->count, x->route->port,
+		&x->snapshot->place, &opened, &x->dropped))
+		return true;
+	x->reason = REASON_ADDRESS_DENIED;
+	x->error = x->dropped;
+	return false;
+}
+
 bool
 exchange_vet(struct exchange *x, const struct found *found)
 {
@@ -169,6 +198,8 @@ exchange_vet(struct exchange *x, const struct found *found)
 		x->reason = REASON_OVERLOADED;
 		return false;
 	}
+	if (x->route != NULL)
+		return vet_provider(x, found);
 	f = facts_of(x);
 	if (match_address(exchange_rules(x), &f, &x->admitted, found->addr, found->count,
 		&x->snapshot->place, x->vetted, &x->verdict, NULL))
@@ -424,6 +455,7 @@ write_record(struct engine *e, const struct exchange *x, const char *client)
 	fill_times(&r, x);
 	if (trace != NULL)
 		r.traceparent = trace->value;
+	r.money = x->money;
 	for (size_t i = 0; i < sizeof(flags) / sizeof(flags[0]); i++)
 		if (x->flags & flags[i].flag)
 			r.flag[r.nflag++] = flags[i].name;

@@ -13,6 +13,9 @@
 #include "policy/ask.h"
 #include "proxy/caller.h"
 #include "proxy/engine.h"
+#include "proxy/route.h"
+
+struct spend; /* proxy/spend.h */
 
 enum close_by { CLOSE_NOBODY, CLOSE_CLIENT, CLOSE_ORIGIN, CLOSE_WEIR };
 
@@ -49,6 +52,11 @@ struct exchange {
 	int64_t retry_s; /* when waiting helps; 0: not said */
 	const struct ruleset
 	    *rules; /* who's, once asked for; the arena's or the snapshot's */
+
+	/* at the gateway: which provider, or NULL; its call's money */
+	const struct route *route;
+	struct spend *spend;              /* the connection's; NULL: no call */
+	const struct record_money *money; /* set for the record */
 
 	/* DECIDE, RESOLVE, JUDGE */
 	struct admitted admitted;

@@ -23,8 +23,8 @@
 /* ---- while it waits ---- */
 
 /* The stage that waits looks for itself. */
-static enum next
-told(struct conn *c, unsigned what)
+enum next
+stage_told(struct conn *c, unsigned what)
 {
 	(void)c, (void)what;
 	return JUMP;
@@ -52,8 +52,8 @@ is_abandoned(struct conn *c)
 	return (n < 0 && errno != EAGAIN) || (n == 0 && exchange_is_tunnel(c->x));
 }
 
-static enum next
-told_meanwhile(struct conn *c, unsigned what)
+enum next
+stage_told_meanwhile(struct conn *c, unsigned what)
 {
 	if ((what & (STREAM_READ | STREAM_HUP)) == 0 || !is_abandoned(c))
 		return WAIT;
@@ -124,7 +124,7 @@ on_resolved(void *arg, const struct found *found)
 	conn_go_on(c, is_abandoned(c) ? abandoned(c) : resolved(c, found));
 }
 
-static enum next
+enum next
 stage_resolve(struct conn *c)
 {
 	struct exchange *x = c->x;
@@ -185,7 +185,7 @@ take_kept(struct conn *c)
 	return o;
 }
 
-static enum next
+enum next
 stage_dial(struct conn *c)
 {
 	struct exchange *x = c->x;
@@ -264,7 +264,7 @@ turn_to_next(struct conn *c)
 	struct request *rq = c->rq;
 	struct buf rest;
 
-	c->is_dialled_anew = false;
+	c->is_dialled_anew = c->is_reading = c->is_continued = false;
 	if (rq == NULL)
 		return;
 	rest = rq->more;
@@ -287,8 +287,8 @@ say_refusal(const struct conn *c)
 	char host[AUTHORITY_TEXT];
 	struct buf rule;
 
-	if (!c->e->says_refusals || x->verdict.allow || x->ask.host.len == 0 ||
-	    reason_row(x->reason)->type != TYPE_POLICY)
+	if (!c->e->says_refusals || x->kind == RECORD_GATEWAY || x->verdict.allow ||
+	    x->ask.host.len == 0 || reason_row(x->reason)->type != TYPE_POLICY)
 		return;
 	buf_init(&rule, 4096);
 	advice_rule(&rule, x);
@@ -308,7 +308,7 @@ let_origin_go(struct conn *c)
 	c->origin = NULL;
 }
 
-static enum next
+enum next
 stage_record(struct conn *c)
 {
 	say_refusal(c);
@@ -332,7 +332,7 @@ stage_record(struct conn *c)
 	return END;
 }
 
-static enum next
+enum next
 stage_linger(struct conn *c)
 {
 	for (;;) {
@@ -347,14 +347,15 @@ stage_linger(struct conn *c)
 /* ---- the way ---- */
 
 const struct stage_row stages[] = {
-	[STAGE_GREET] = { "greet", greet_read, STAGE_WHO, told, greet_late },
-	[STAGE_WHO] = { "who", who_stage, STAGE_DECIDE, told_meanwhile, who_late },
+	[STAGE_GREET] = { "greet", greet_read, STAGE_WHO, stage_told, greet_late },
+	[STAGE_WHO] = { "who", who_stage, STAGE_DECIDE, stage_told_meanwhile, who_late },
 	[STAGE_DECIDE] = { "decide", stage_decide, STAGE_RESOLVE, NULL, NULL },
-	[STAGE_RESOLVE] = { "resolve", stage_resolve, STAGE_DIAL, told_meanwhile, NULL },
-	[STAGE_DIAL] = { "dial", stage_dial, STAGE_JUDGE, told_meanwhile, NULL },
+	[STAGE_RESOLVE] = { "resolve", stage_resolve, STAGE_DIAL, stage_told_meanwhile,
+	    NULL },
+	[STAGE_DIAL] = { "dial", stage_dial, STAGE_JUDGE, stage_told_meanwhile, NULL },
 	[STAGE_JUDGE] = { "judge", stage_judge, STAGE_CARRY, NULL, NULL },
 	[STAGE_CARRY] = { "carry", carry_start, STAGE_RECORD, NULL, NULL },
-	[STAGE_ANSWER] = { "answer", answer_send, STAGE_RECORD, told, answer_late },
+	[STAGE_ANSWER] = { "answer", answer_send, STAGE_RECORD, stage_told, answer_late },
 	[STAGE_RECORD] = { "record", stage_record, STAGE_GREET, NULL, NULL },
-	[STAGE_LINGER] = { "linger", stage_linger, STAGE_LINGER, told, conn_close },
+	[STAGE_LINGER] = { "linger", stage_linger, STAGE_LINGER, stage_told, conn_close },
 };

@@ -112,7 +112,7 @@ static const struct {
 	{ "dns.timeout: 5s\n", "unknown_key", 1, 1, "did you mean \"dns.timeout\"?" },
 	{ "sessions: { key: [] }\n", "unknown_key", 1, 13,
 	    "did you mean \"sessions.keys\"?" },
-	{ "gateway: {}\n", "unknown_key", 1, 1, NULL },
+	{ "credentials: {}\n", "unknown_key", 1, 1, NULL },
 	{ "listen: { socks5: [] }\n", "unknown_key", 1, 11, NULL },
 	{ "limits: { upload: 0 }\n", "unknown_key", 1, 11, NULL },
 	{ "limits: { refusals: 120/min }\n", "unknown_key", 1, 11, NULL },
