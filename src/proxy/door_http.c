@@ -128,7 +128,8 @@ is_told(const struct exchange *x)
 	switch ((int)x->reason) {
 	case REASON_REQUEST_MALFORMED:
 	case REASON_HOST_INVALID:
-	case REASON_HOST_DENIED: /* its rule's `why` */
+	case REASON_HOST_DENIED:  /* its rule's `why` */
+	case REASON_METERED_HOST: /* the base URL */
 		return x->error != NULL;
 	case REASON_PATH_NOT_ALLOWED:
 		return x->error != NULL && !path_is_canonical(x->ask.path);

@@ -66,8 +66,10 @@ class Provider(Upstream):
 
     @property
     def bill(self):
-        with self.changed:
-            return sum(self.billed)
+        """All that was asked for, once every answer to it is out."""
+        if not self.wait(lambda: len(self.billed) == len(self.requests)):
+            raise AssertionError("the provider still answers")
+        return sum(self.billed)
 
     def _serve(self, conn):
         taken = 0
@@ -85,10 +87,9 @@ class Provider(Upstream):
                 self.bodies.append(body)
                 self.changed.notify_all()
             billed = self.answer(self, conn, message, body)
-            if billed is not None:
-                with self.changed:
-                    self.billed.append(billed)
-                    self.changed.notify_all()
+            with self.changed:
+                self.billed.append(billed or 0)
+                self.changed.notify_all()
         conn.close()
 
 
