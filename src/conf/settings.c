@@ -273,24 +273,12 @@ settings_check_user(const struct settings *s, enum severity severity, struct rep
 		    "production: true does not run as root: write user: weir");
 }
 
-/* The policies are then looked at in the same run, as they will be served. */
+/* Afterwards: the policies are looked at in the same run. */
 static void
 refuse_production(const struct load *load)
 {
-	struct settings *s = load->s;
-
-	if (!s->production || is_bad(load, "production"))
-		return;
-	if (load->l.is_ahead) {
+	if (load->s->production && !is_bad(load, "production"))
 		check_production(load);
-		return;
-	}
-	key_finding(s, load->l.rep, SEVERITY_ERROR, "production",
-	    "production_unavailable",
-	    "production: true%s needs sessions, which this build lacks; "
-	    "write production: false",
-	    node_of(s, "production") == NULL ? " (the default)" : "");
-	s->production = false;
 }
 
 /* What only a whole configuration has. */
@@ -599,6 +587,7 @@ settings_laptop(struct report *rep)
 	}
 	struct settings *s = settings_new(&load);
 	s->production = false;
+	s->sessions_required = false;
 	s->errors = ERRORS_DEVELOPER;
 	s->listen_proxy.p = mem_zalloc(sizeof(listeners));
 	for (; s->listen_proxy.n < 2; s->listen_proxy.n++)

@@ -35,7 +35,7 @@ struct settings {
 	/* ms */
 	int64_t limits_head_timeout, limits_hello_timeout, limits_idle_keepalive;
 	int64_t limits_idle, limits_connect_timeout, limits_response_timeout;
-	int64_t limits_write_timeout, limits_drain_timeout;
+	int64_t limits_write_timeout, limits_drain_timeout, limits_stream_grace;
 	int64_t limits_body_rate; /* bytes a minute; 0: no limit */
 	/* bytes, or fields */
 	int64_t limits_target, limits_head, limits_fields, limits_field;
@@ -75,8 +75,9 @@ struct settings {
 
 /*
  * A whole configuration, which must name policies.  NULL after reporting; but when
- * nothing is wrong than production, which this build cannot serve, that is reported and
- * taken for off: rep->errors says whether it may be served.
+ * nothing is wrong than what production: true refuses, that is reported and the
+ * settings are there, so that the policies can be looked at: rep->errors says whether
+ * they may be served.
  */
 struct settings *settings_load_file(const char *path, struct report *rep) MUST_CHECK;
 /* The values alone, as `weir explain --batch` has them. */

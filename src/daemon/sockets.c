@@ -18,6 +18,7 @@ static const struct {
 	const struct door *door;
 } kinds[] = {
 	{ "listen.proxy", &door_http },
+	{ "listen.gateway", &door_gateway },
 	{ "listen.health", NULL },
 };
 

@@ -16,6 +16,7 @@ ruleset_terms_of(const struct settings *s)
 	return (struct ruleset_terms){
 		.is_production = s->production,
 		.is_report_ok = !s->production || s->allow_report,
+		.settings = s,
 	};
 }
 
@@ -47,6 +48,9 @@ compile(struct tree *const *tree, const struct ruleset_source *source, size_t n,
 	struct ruleset *rs = mem_zalloc(sizeof(*rs));
 
 	rs->terms = *terms;
+	rs->terms.settings = NULL; /* the rules may outlive it */
+	if (terms->settings != NULL)
+		rs->metered = metered_new(terms->settings);
 	rs->layer = mem_zalloc((n + 1) * sizeof(struct layer *));
 	rs->nlayer = n;
 	for (size_t i = 0; i < n; i++) {
@@ -55,6 +59,7 @@ compile(struct tree *const *tree, const struct ruleset_source *source, size_t n,
 
 		rs->layer[i] = l;
 		clash_check(tree[i], l, rep);
+		clash_check_metered(tree[i], l, rs->metered, rep);
 		if (i > 0)
 			clash_check_layers(tree[i], l, rs->layer[i - 1], rep);
 	}

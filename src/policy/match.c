@@ -513,7 +513,15 @@ is_never_method(struct str method)
 static bool
 is_refused_anyway(const struct asking *q, struct verdict *v)
 {
+	const struct metered_host *metered = metered_find(q->rs->metered, q->f->host);
+
 	*v = (struct verdict){ .reason = REASON_HOST_NOT_ALLOWED, .max_body = -1 };
+	if (metered != NULL) {
+		v->reason = REASON_METERED_HOST;
+		v->why = metered->where;
+		note(q, NULL, "host", NULL, "deny", v->why);
+		return true;
+	}
 	if (q->rs->nlayer == 0) {
 		v->reason = q->f->host->is_literal ? REASON_IP_LITERAL_NOT_ALLOWED
 						   : REASON_HOST_NOT_ALLOWED;

@@ -44,6 +44,7 @@ ruleset_free(struct ruleset *rs)
 	for (size_t i = 0; i < rs->nlayer; i++)
 		layer_free(rs->layer[i]);
 	free(rs->layer);
+	metered_free(rs->metered);
 	free(rs);
 }
 

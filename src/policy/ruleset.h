@@ -9,6 +9,7 @@
 #define WEIR_POLICY_RULESET_H
 
 #include "policy/index.h"
+#include "policy/metered.h"
 #include "policy/model.h"
 
 struct layer {
@@ -27,6 +28,8 @@ void layer_free(struct layer *l);
 struct ruleset {
 	struct layer **layer; /* owned, but where ruleset_narrow() borrowed them */
 	size_t nlayer;
+	struct metered
+	    *metered; /* hosts no rule opens; owned, but where it was borrowed */
 	struct ruleset_terms terms; /* it was loaded under */
 	char digest[65];
 };

@@ -9,6 +9,7 @@
 #include "net/relay.h"
 #include "net/resolver.h"
 #include "proxy/origin.h"
+#include "proxy/tls_home.h"
 #include "proxy/snapshot.h"
 #include "state/limits.h"
 #include "state/session.h"
@@ -21,6 +22,7 @@ struct engine {
 	struct resolver *resolver;
 	struct pipes *pipes;
 	struct origins origins;
+	struct tls_home *tls; /* towards providers; NULL: there are none */
 	struct journal *journal;   /* shared by all workers */
 	struct limits *limits;     /* shared by all workers */
 	struct sessions *sessions; /* shared by all workers */

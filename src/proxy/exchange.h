@@ -13,6 +13,9 @@
 #include "policy/ask.h"
 #include "proxy/caller.h"
 #include "proxy/engine.h"
+#include "proxy/route.h"
+
+struct spend; /* proxy/spend.h */
 
 enum close_by { CLOSE_NOBODY, CLOSE_CLIENT, CLOSE_ORIGIN, CLOSE_WEIR };
 
@@ -42,6 +45,19 @@ struct exchange {
 
 	/* WHO: on whose behalf; a reference, or NULL: nobody's in particular */
 	struct caller *who;
+	struct grant
+	    *grant;      /* what was verified, also where it is refused; a reference */
+	bool is_heard;   /* its turn has come by client_rate */
+	uint8_t nasked;  /* times the store was asked for its session */
+	bool is_begun;   /* counted for who->session */
+	int64_t retry_s; /* when waiting helps; 0: not said */
+	const struct ruleset
+	    *rules; /* who's, once asked for; the arena's or the snapshot's */
+
+	/* at the gateway: which provider, or NULL; its call's money */
+	const struct route *route;
+	struct spend *spend;              /* the connection's; NULL: no call */
+	const struct record_money *money; /* set for the record */
 
 	/* DECIDE, RESOLVE, JUDGE */
 	struct admitted admitted;
@@ -78,6 +94,9 @@ exchange_is_tunnel(const struct exchange *x)
 /* A tunnel's: the bytes of its head go away. */
 void exchange_forget_head(struct exchange *x);
 
+/* By what it is judged: its profile's rules, within them the networks of its session and
+ * that one's ancestors.  NULL: the profile is gone, or there is no room. */
+const struct ruleset *exchange_rules(struct exchange *x);
 /* DECIDE: may this be looked up and dialled at all?  False: x->reason says why not. */
 bool exchange_admit(struct exchange *x) MUST_CHECK;
 /* RESOLVE: the answers against the guard.  False: x->reason. */

@@ -133,6 +133,23 @@ load_rules(const struct settings *s, const struct snapshot_inputs *in, struct re
 	    (const char *const *)s->policies.p, s->policies.n, &terms, rep);
 }
 
+/* Providers, what they cost, and by what their certificates are judged. */
+static void
+load_gateway(struct snapshot *s, struct report *rep)
+{
+	const struct settings *set = s->settings;
+
+	s->routes = routes_build(set, rep);
+	if (set->gateway_prices != NULL &&
+	    prices_load(&s->prices, set->gateway_prices, rep) != 0)
+		s->prices = NULL; /* what is wrong was said */
+	if (s->routes->n > 0)
+		s->roots = roots_load(set->tls_roots);
+	if ((s->routes->n > 0 && s->roots == NULL) ||
+	    (set->tls_roots != NULL && !roots_are_usable(set->tls_roots)))
+		settings_refuse_roots(set, rep);
+}
+
 static void
 destroy(struct snapshot *s)
 {
@@ -146,6 +163,9 @@ destroy(struct snapshot *s)
 	profiles_free(s->profiles);
 	keys_free(s->keys);
 	redactor_free(s->redactor);
+	routes_free(s->routes);
+	prices_free(s->prices);
+	roots_unref(s->roots);
 	static_hosts_free(s->host, s->nhost);
 	settings_free(s->settings);
 	free(s->service);
@@ -182,8 +202,7 @@ snapshot_new(struct settings *set, const struct snapshot_inputs *in, struct repo
 	if (interfaces_read(&s->interfaces) != 0)
 		report_add(rep, SEVERITY_ERROR, (struct mark){ 0 }, STR_NONE,
 		    "no_interfaces", NULL, "the machine's own addresses cannot be read");
-	if (set->tls_roots != NULL && !roots_are_usable(set->tls_roots))
-		settings_refuse_roots(set, rep);
+	load_gateway(s, rep);
 	take_services(s, in);
 	take_limits(s);
 	s->place = place_of(s);
@@ -214,6 +233,9 @@ snapshot_moved(struct snapshot *old)
 	s->profiles = old->profiles;
 	s->keys = old->keys;
 	s->redactor = old->redactor;
+	s->routes = old->routes;
+	s->prices = old->prices;
+	s->roots = old->roots;
 	s->host = old->host;
 	s->nhost = old->nhost;
 	s->request_limit = old->request_limit;

@@ -12,10 +12,12 @@
 
 #include "audit/redact.h"
 #include "conf/settings.h"
+#include "meter/price.h"
 #include "net/interfaces.h"
 #include "net/resolver.h"
 #include "policy/keys.h"
 #include "policy/match.h"
+#include "proxy/route.h"
 
 struct snapshot {
 	atomic_uint refs;
@@ -26,6 +28,9 @@ struct snapshot {
 	struct profiles *profiles;
 	struct keys *keys; /* of sessions */
 	struct redactor *redactor;
+	struct routes *routes;    /* to providers */
+	struct prices *prices;    /* NULL: no provider is metered */
+	struct roots *roots;      /* NULL: nobody is dialled with TLS */
 	struct static_host *host; /* dns.hosts */
 	size_t nhost;
 	struct http_limits request_limit, response_limit;

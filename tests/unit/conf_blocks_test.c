@@ -149,7 +149,7 @@ test_a_key_without_its_code_is_unknown(void **state)
 	(void)state;
 	report_init(&rep);
 	assert_null(settings_load_text("w.yaml",
-	    STR("production: false\nsessions: { required: true }\n"), "/", &rep));
+	    STR("production: false\ncredentials: {}\n"), "/", &rep));
 	assert_string_equal(rep.finding[0].code, "unknown_key");
 	report_fini(&rep);
 }
