@@ -189,6 +189,11 @@ reload(struct control *c)
 	set = load_settings(c, &rep);
 	if (set != NULL)
 		s = load_snapshot(c, set, &rep);
+	if (s != NULL && c->ledger == NULL && snapshot_has_sessions(s)) {
+		log_error("sessions begin with a restart: the ledger is opened at start");
+		snapshot_unref(s);
+		s = NULL;
+	}
 	log_report(&rep);
 	report_fini(&rep);
 	if (s == NULL) {

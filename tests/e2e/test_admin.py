@@ -9,7 +9,7 @@ import tempfile
 import pytest
 
 from rig import token as tokens
-from rig.weir import Weir, binary, free_port
+from rig.weir import Weir, binary, free_port, wait_for
 from rules import http, is_refusal, tcp
 from test_sessions import SECRET, URL, ask, guarded, sessions, tunnel  # noqa: F401
 
@@ -198,6 +198,33 @@ def test_an_armed_address_speaks_for_who_brings_nothing(admin, upstream, connect
 def test_nothing_is_armed_with_a_bad_token(admin):
     status, told = ctl(admin(), "arm", "127.0.0.1", stdin=tokens.mint("another secret"))
     assert status == 1 and "signature" in told["error"]
+
+
+# -- reload
+
+def test_a_reload_takes_keys_away_and_brings_others(admin, upstream, connect):
+    proxy = admin()
+    old, new = SECRET, tokens.new_secret()
+    assert ask(connect(proxy), tokens.mint(old, "s1")).status == 200
+    with open(proxy.path("key"), "w") as f:
+        f.write(new)
+    proxy.config["sessions"]["keys"][0]["secret"] = "file:" + proxy.path("key")
+    proxy.write_config()
+    assert ctl(proxy, "reload")[1]["generation"] == 2
+    proxy.audit(lambda records: any(r.get("event") == "reload" for r in records))
+
+    def is_new():
+        return ask(connect(proxy), tokens.mint(new, "s2")).status == 200
+    wait_for(is_new, what="the new key")
+    is_refusal(ask(connect(proxy), tokens.mint(old, "s1")), 407, "session_invalid")
+
+
+def test_sessions_begin_with_a_restart(weir, connect, upstream):
+    proxy = weir([http(NAME)], environment={"KEY": SECRET})
+    proxy.config["sessions"] = sessions()
+    proxy.reload()
+    wait_for(lambda: "sessions begin with a restart" in proxy.log(), what="the log line")
+    assert ask(connect(proxy)).status == 200  # what was in force stays so
 
 
 # -- production
