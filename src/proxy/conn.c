@@ -143,6 +143,15 @@ conn_cancel(struct conn *c)
 	c->dialled = NULL;
 }
 
+bool
+conn_opens(struct conn *c)
+{
+	char text[ADDR_TEXT];
+
+	c->x->money = spend_money(c->x->spend);
+	return exchange_opens(c->e, c->x, source_text(c, text));
+}
+
 void
 conn_end_exchange(struct conn *c, struct exchange **x)
 {

@@ -132,6 +132,8 @@ void conn_drop_carrier(struct conn *c);
 void conn_leave(struct conn *c);
 /* What has been asked for and has not come. */
 void conn_cancel(struct conn *c);
+/* Its `open` record; false: the journal has no room. */
+bool conn_opens(struct conn *c) MUST_CHECK;
 /* One of c's own two, or NULL; with its record. */
 void conn_end_exchange(struct conn *c, struct exchange **x);
 

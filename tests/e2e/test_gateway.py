@@ -431,3 +431,43 @@ def test_requests_on_one_connection_are_each_their_own(gateway, provider):
         g.send(client, "/anthropic/v1/messages", ASK)
         assert client.response("POST").status == 200
     assert len(provider.requests) == 4 and g.spent() == provider.bill
+
+
+# -- who pays, and how much
+
+
+def test_a_call_is_recorded_before_it_goes(gateway, provider):
+    g = gateway()
+    provider.answer = rig_provider.message_stream(pause_after=2)
+    with g.open() as client:
+        g.send(client, "/anthropic/v1/messages", dict(ASK, stream=True))
+        assert provider.wait(lambda: provider.requests)
+        opened = g.weir.audit(lambda all_: [r for r in all_ if r.get("phase") == "open"], what="the open record")
+        opened = next(r for r in opened if r["phase"] == "open")
+        assert nano(opened["usd"]["reserved"]) > 0 and "outcome" not in opened and opened["model"] == SONNET
+        provider.go.set()
+        assert client.response("POST").is_complete
+    assert g.weir.finals(1)[0]["id"] == opened["id"]
+
+
+def test_the_innermost_budget_that_is_spent_is_named(gateway, provider):
+    g = gateway(sessions=keyed(), config={"budget": {"tenants": {"poor": {"usd": "0.0000001"}}, "total": {"usd": "10"}}})
+    turn = tokens.mint(SECRET, "s1", turn="t1", budget={"turnUsd": "0.0000001", "sessionUsd": "0.0000001"})
+    assert g.messages(token=turn).get("x-weir-reason") == "turn_budget_exhausted"
+    tenant = tokens.mint(SECRET, "s2", tenant="poor", budget={"sessionUsd": "5"})
+    answer = g.messages(token=tenant)
+    assert (answer.status, answer.get("x-weir-reason")) == (402, "tenant_budget_exhausted")
+    assert "5" == answer.get("x-weir-budget-remaining"), "what a tenant has left is not told"
+    calls = tokens.mint(SECRET, "s3", turn="t1", budget={"turnUsd": "1", "sessionUsd": "5"}, limits={"turnCalls": 1})
+    assert g.messages(token=calls).status == 200
+    assert g.messages(token=calls).get("x-weir-reason") == "turn_limit_reached"
+    assert g.spent(calls) == provider.bill > 0
+
+
+def test_keys_for_other_accounts_are_refused(gateway, provider):
+    g = gateway()
+    body = {"prompt": [{"role": "user", "content": [{"type": "text", "text": "x"}]}], "maxOutputTokens": 5,
+            "providerOptions": {"gateway": {"byok": {"anthropic": [{"apiKey": "theirs"}]}}}}
+    answer = g.call("/vercel/v4/ai/language-model", body, headers=[("ai-language-model-id", "anthropic/" + SONNET)])
+    assert (answer.status, answer.get("x-weir-reason")) == (403, "credential_refused")
+    assert provider.requests == []
