@@ -350,12 +350,12 @@ gateway_cut(struct gateway *g, enum reason reason)
 		return;
 	buf_init(&ending, 65536);
 	g->spend->flags |= SPEND_CUT;
-	g->x->closed_by = CLOSE_WEIR;
+	g->is_client_kept = false;
 	if (g->answer != NULL && g->answer->form == ANSWER_EVENTS &&
 	    answer_is_between(g->answer) && answer_cut(g->answer, &ending)) {
 		put_chunk(g, buf_view(&ending));
 		finish(g, REASON_NONE, CLOSE_WEIR, false);
-		g->x->error = reason_row(reason)->text;
+		g->x->error = reason_row(reason)->name;
 	} else {
 		fail(g, reason, CLOSE_WEIR, NULL);
 	}

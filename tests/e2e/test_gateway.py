@@ -471,3 +471,18 @@ def test_keys_for_other_accounts_are_refused(gateway, provider):
     answer = g.call("/vercel/v4/ai/language-model", body, headers=[("ai-language-model-id", "anthropic/" + SONNET)])
     assert (answer.status, answer.get("x-weir-reason")) == (403, "credential_refused")
     assert provider.requests == []
+
+
+def test_a_stream_whose_session_ends_is_cut_as_its_family_ends_one(gateway, provider):
+    g = gateway(sessions=keyed(), config={"limits": {"stream_grace": "0s"}})
+    token = tokens.mint(SECRET, budget={"sessionUsd": "1", "vmSeconds": 2})
+    provider.answer = rig_provider.message_stream(pause_after=4)
+    with g.open() as client:
+        g.send(client, "/anthropic/v1/messages", dict(ASK, stream=True), token)
+        answer = client.response("POST")
+    provider.go.set()
+    assert answer.is_complete and b"two" in answer.body
+    assert b'"stop_reason":"max_tokens"' in answer.body and answer.body.endswith(b'{"type":"message_stop"}\n\n')
+    record = g.weir.finals(1)[0]
+    assert record["close"] == "weir" and record["usd"]["basis"] == "estimate"
+    assert 0 < nano(record["usd"]["charged"]) <= nano(record["usd"]["reserved"])
