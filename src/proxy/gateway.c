@@ -248,8 +248,10 @@ begin_answer(struct gateway *g)
 		    "the answer's content coding is not known");
 		return;
 	}
-	if (g->spend->is_metered)
+	if (g->spend->is_metered) {
 		g->answer = answer_new(&g->spend->call, &g->response);
+		spend_answered(g->spend, &g->response);
+	}
 	g->has_head = g->has_answered = true;
 	g->is_chunked = has_body && !is_old;
 	g->is_client_kept =

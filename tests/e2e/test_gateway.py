@@ -1,12 +1,14 @@
 """The model gateway: what a call may do, what it costs, and who pays."""
 import gzip
 import json
+import subprocess
 
 import pytest
 
 from rig import client as rig_client
 from rig import provider as rig_provider
 from rig import token as tokens
+from rig import weir as rig_weir
 from rig.weir import free_port, wait_for
 from rules import LOOPBACK
 
@@ -61,6 +63,12 @@ class Gateway:
         assert answer.status == 200, answer
         return json.loads(answer.body)["session"]
 
+    def ledger(self, *arguments, **how):
+        """weir ledger, on the ledger of a weir that runs."""
+        url = "sqlite:%s/ledger.db" % self.weir.config["state_dir"]
+        return subprocess.run([rig_weir.binary(), "ledger", *arguments, "--ledger", url], capture_output=True,
+                              text=True, check=False, **how)
+
     def spent(self, token=None):
         """n$, once nothing is reserved any more."""
         purse = wait_for(lambda: (lambda p: p if p["reserved"] == "0" else None)(self.purse(token)), what="an end")
@@ -81,6 +89,8 @@ def provider(net, authority):
 
 @pytest.fixture
 def gateway(weir, provider, authority, dns):
+    made = []
+
     def make(config=None, sessions=None, providers=None, policy=None, **more):
         kinds = {"anthropic": "x-api-key", "openai": "authorization", "gemini": "x-goog-api-key",
                  "vercel": "authorization"}
@@ -95,8 +105,12 @@ def gateway(weir, provider, authority, dns):
                                      "default": {"sid": "s1", "tenant": "acme", "budget": {"sessionUsd": "1"}}},
             "gateway": dict({"prices": str(rig_provider.PRICES), "providers": providers or rows}, **more)},
             **(config or {})), environment={"PROVIDER_KEY": rig_provider.KEY, "KEY": SECRET})
-        return Gateway(one)
-    return make
+        made.append(Gateway(one))
+        return made[-1]
+    yield make
+    for one in made:  # whatever the test was about: the sums are right, and so is each bill
+        done = one.ledger("verify", "--prices", str(rig_provider.PRICES))
+        assert done.returncode == 0 and " 0 by other price tables" in done.stdout, done.stdout + done.stderr
 
 
 def error_of(answer):
@@ -123,6 +137,16 @@ def test_a_call_reaches_the_provider_with_its_key_and_costs_what_the_provider_co
     assert record["usage"] == {"input": 1120, "cache_read": 50, "cache_write": 70, "output": 33}
     assert len(record["prices"]) == 64
     assert rig_provider.KEY not in json.dumps(record) + g.weir.log()
+
+
+def test_a_bill_of_the_providers_is_found_in_the_ledger_by_the_providers_names(gateway, provider):
+    g = gateway()
+    provider.answer = rig_provider.messages(plain=1000, output=33, more=["request-id: req_011"])
+    assert g.messages().status == 200 and g.spent() == provider.bill
+    bill = "request id,usd\nreq_011,%d.%09d\n" % divmod(provider.bill, 10 ** 9)
+    done = g.ledger("reconcile", "-", "--id-field", "request id", "--cost-field", "usd", input=bill)
+    assert done.returncode == 0 and "1 the same" in done.stdout, done.stdout + done.stderr
+    assert "1 computed again" in g.ledger("verify", "--prices", str(rig_provider.PRICES)).stdout
 
 
 def test_a_spent_budget_refuses_in_the_words_of_the_family(gateway, provider):
