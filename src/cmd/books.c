@@ -76,7 +76,7 @@ books_open(struct books *b, const char *config, const char *url)
 		return status;
 	s = b->settings;
 	b->at.url = url != NULL ? url : s->ledger_url;
-	b->at.directory = url != NULL && config == NULL ? "." : s->state_dir;
+	b->at.directory = url != NULL ? "." : s->state_dir;
 	b->at.password = (struct str){ s->ledger_password.bytes, s->ledger_password.n };
 	if ((status = find_file(b)) != EXIT_YES)
 		return status;

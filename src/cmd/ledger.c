@@ -8,6 +8,7 @@
 #include <string.h>
 #include <time.h>
 
+#include "base/log.h"
 #include "cmd/main.h"
 #include "cmd/usage.h"
 
@@ -57,16 +58,17 @@ static const struct {
 	const char *name;
 	int (*run)(struct books *b, const struct ledger_asked *o);
 	int least, most; /* words behind it */
+	bool writes;     /* beside it, weir remembers in state_dir what it has seen */
 	const char *words;
 } commands[] = {
-	{ "sessions", ledger_sessions, 0, 0, "no words" },
-	{ "show", ledger_show, 2, 2, "TENANT SID" },
-	{ "export", ledger_export, 0, 0, "no words" },
-	{ "adjust", ledger_adjust, 0, 3, "TENANT [SID [TURN]]" },
-	{ "forget", ledger_forget, 1, 2, "TENANT [SID]" },
-	{ "backup", ledger_backup, 1, 1, "FILE" },
-	{ "verify", ledger_verify, 0, 0, "no words" },
-	{ "reconcile", ledger_reconcile, 1, 1, "FILE" },
+	{ "sessions", ledger_sessions, 0, 0, false, "no words" },
+	{ "show", ledger_show, 2, 2, false, "TENANT SID" },
+	{ "export", ledger_export, 0, 0, false, "no words" },
+	{ "adjust", ledger_adjust, 0, 3, true, "TENANT [SID [TURN]]" },
+	{ "forget", ledger_forget, 1, 2, true, "TENANT [SID]" },
+	{ "backup", ledger_backup, 1, 1, false, "FILE" },
+	{ "verify", ledger_verify, 0, 0, false, "no words" },
+	{ "reconcile", ledger_reconcile, 1, 1, false, "FILE" },
 };
 
 /* ---- options */
@@ -232,8 +234,10 @@ static int
 run(size_t command, const struct ledger_asked *o)
 {
 	struct books b;
-	int status = books_open(&b, o->config, o->url);
+	int status;
 
+	log_setup(LOG_WARN, LOG_TEXT); /* standard error is a person's here */
+	status = books_open(&b, o->config, o->url);
 	if (status == EXIT_YES)
 		status = commands[command].run(&b, o);
 	books_close(&b);
@@ -253,6 +257,11 @@ run_command(struct ledger_asked *o, const char *name, int nword, char *const *wo
 		    "reconcile");
 	if (nword < commands[i].least || nword > commands[i].most)
 		return usage_refuse("ledger", "%s takes %s", name, commands[i].words);
+	if (commands[i].writes && o->url != NULL)
+		return usage_refuse("ledger",
+		    "%s needs the configuration, not --ledger: weir remembers beside it "
+		    "which state of its ledger it has seen",
+		    name);
 	for (; o->nword < nword; o->nword++)
 		o->word[o->nword] = word[o->nword];
 	return run(i, o);

@@ -21,6 +21,8 @@
 #include "ledger/ledger.h"
 
 #define ID_BYTES 8
+#define LOOK_MS 10
+#define PATIENCE_MS 5000
 #define LEEWAY_MS 60000 /* beyond what a token may last */
 
 /* ---- the account that is meant */
@@ -101,7 +103,30 @@ struct question {
 	struct loop *loop;
 	struct ledger *ledger;
 	struct ledger_reply reply;
+	struct timer look;
+	msec deadline;
 };
+
+/* Redis is connected to in the background; what is asked before that finds it away. */
+static void
+look_for_store(void *arg)
+{
+	struct question *q = arg;
+
+	if (ledger_health(q->ledger) != LEDGER_AWAY || loop_now(q->loop) >= q->deadline)
+		loop_stop(q->loop);
+	else
+		timer_set(q->loop, &q->look, LOOK_MS);
+}
+
+static void
+wait_for_store(struct question *q)
+{
+	timer_init(&q->look, look_for_store, q);
+	q->deadline = loop_now(q->loop) + PATIENCE_MS;
+	timer_set(q->loop, &q->look, LOOK_MS);
+	loop_run(q->loop);
+}
 
 static void
 on_done(void *arg, const struct ledger_reply *reply)
@@ -126,6 +151,7 @@ open_to_write(struct question *q, struct books *b)
 	}
 	q->loop = loop_new();
 	ledger_start(q->ledger);
+	wait_for_store(q);
 	return true;
 }
 

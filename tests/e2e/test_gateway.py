@@ -1,6 +1,7 @@
 """The model gateway: what a call may do, what it costs, and who pays."""
 import gzip
 import json
+import os
 import subprocess
 
 import pytest
@@ -65,9 +66,9 @@ class Gateway:
 
     def ledger(self, *arguments, **how):
         """weir ledger, on the ledger of a weir that runs."""
-        url = "sqlite:%s/ledger.db" % self.weir.config["state_dir"]
-        return subprocess.run([rig_weir.binary(), "ledger", *arguments, "--ledger", url], capture_output=True,
-                              text=True, check=False, **how)
+        return subprocess.run([rig_weir.binary(), "ledger", *arguments, "-c", self.weir.path("weir.yaml")],
+                              env=dict(os.environ, **self.weir.environment), capture_output=True, text=True,
+                              check=False, **how)
 
     def spent(self, token=None):
         """n$, once nothing is reserved any more."""
@@ -85,6 +86,18 @@ def provider(net, authority):
     one = rig_provider.Provider(authority)
     yield one
     one.close()
+
+
+@pytest.fixture
+def redis(tmp_path):
+    """The URL of a Redis that keeps nothing."""
+    path = tmp_path / "redis.sock"
+    server = subprocess.Popen(["redis-server", "--port", "0", "--unixsocket", path, "--dir", tmp_path, "--save", ""],
+                              stdout=subprocess.DEVNULL)
+    wait_for(path.exists, what="redis")
+    yield "redis+unix:%s" % path
+    server.terminate()
+    server.wait()
 
 
 @pytest.fixture
@@ -147,6 +160,20 @@ def test_a_bill_of_the_providers_is_found_in_the_ledger_by_the_providers_names(g
     done = g.ledger("reconcile", "-", "--id-field", "request id", "--cost-field", "usd", input=bill)
     assert done.returncode == 0 and "1 the same" in done.stdout, done.stdout + done.stderr
     assert "1 computed again" in g.ledger("verify", "--prices", str(rig_provider.PRICES)).stdout
+
+
+def test_a_redis_ledger_is_corrected_while_weir_uses_it(redis, gateway, provider):
+    g = gateway(config={"ledger": {"url": redis}})
+    wait_for(lambda: g.messages().status == 200, what="a connection to redis")
+    before = g.spent()
+    for repeat in range(2):
+        done = g.ledger("adjust", "acme", "s1", "--usd", "0.25", "--why", "a call beside weir", "--id", "fix-1")
+        assert done.returncode == 0 and ("was done before" in done.stdout) == bool(repeat), done.stderr
+        assert done.stderr == ""
+    assert g.spent() == before + nano("0.25")
+    assert g.messages().status == 200 and g.spent() == nano("0.25") + provider.bill
+    assert g.ledger("forget", "acme").returncode == 0
+    assert g.messages().get("x-weir-reason") == "session_revoked"
 
 
 def test_a_spent_budget_refuses_in_the_words_of_the_family(gateway, provider):

@@ -26,9 +26,13 @@ def books(tmp_path):
 @pytest.fixture
 def run(books, tmp_path):
     (tmp_path / "prices.json").write_text(TABLE)
+    (tmp_path / "agent.yaml").write_text("allow:\n- { host: a.test }\n")
+    (tmp_path / "weir.yaml").write_text("production: false\nstate_dir: .\npolicies: [agent.yaml]\n")
 
     def ask(*arguments, url=None, **how):
-        return subprocess.run([weir.binary(), "ledger", *arguments, "--ledger", url or books.url], cwd=tmp_path,
+        """On the ledger of the configuration, or the one at `url`."""
+        where = ["--ledger", url] if url else ["-c", str(tmp_path / "weir.yaml")]
+        return subprocess.run([weir.binary(), "ledger", *arguments, *where], cwd=tmp_path,
                               capture_output=True, text=True, check=False, **how)
     return ask
 
@@ -260,17 +264,18 @@ def test_how_it_ends_says_what_was_missing(books, run, tmp_path):
     assert run("reconcile", "nowhere.csv").returncode == 66
     assert run("verify", "--prices", "nowhere.json").returncode == 78
     assert run("sessions", url="redis+unix:%s/redis.sock" % tmp_path).returncode == 69
-    assert run("sessions", "-c", "nowhere.yaml").returncode == 66
+    assert run("sessions", "-c", "nowhere.yaml", url=books.url).returncode == 66
     for wrong in (["rebuild"], ["show", "acme"], ["sessions", "x"], ["forget", "acme", "--days", "0"], []):
         assert run(*wrong).returncode == 64
     books.put("meta", "meta", format=99, id="0" * 32)
     assert run("sessions").returncode == 69
 
 
-def test_the_ledger_of_a_configuration_is_found(books, run, tmp_path):
+def test_a_ledger_by_itself_is_read_and_not_changed(books, run, tmp_path):
     two_calls(books)
-    (tmp_path / "weir.yaml").write_text("production: false\nstate_dir: .\npolicies: [agent.yaml]\n")
-    (tmp_path / "agent.yaml").write_text("allow:\n- { host: a.test }\n")
-    done = subprocess.run([weir.binary(), "ledger", "sessions", "-c", str(tmp_path / "weir.yaml")], cwd="/",
-                          capture_output=True, text=True, check=False)
+    done = run("sessions", url=books.url)
     assert done.returncode == 0 and "acme/s1" in done.stdout, done.stderr
+    for change in (["adjust", "acme", "--usd", "1", "--why", "x"], ["forget", "acme"]):
+        done = run(*change, url=books.url)
+        assert done.returncode == 64 and "needs the configuration" in done.stderr
+    assert not (tmp_path / "ledger.seen").exists()
