@@ -121,17 +121,13 @@ static bool
 take_date(const char *text, usec *out)
 {
 	struct tm tm = { .tm_isdst = 0 };
-	unsigned year, month, day;
-	char end;
+	const char *end = strptime(text, "%Y-%m-%d", &tm);
+	int month = tm.tm_mon, day = tm.tm_mday;
 
-	if (strlen(text) != 10 ||
-	    sscanf(text, "%4u-%2u-%2u%c", &year, &month, &day, &end) != 3)
+	if (end == NULL || *end != '\0' || strlen(text) != 10)
 		return false;
-	tm.tm_year = (int)year - 1900;
-	tm.tm_mon = (int)month - 1;
-	tm.tm_mday = (int)day;
 	*out = (usec)timegm(&tm) * 1000000;
-	return tm.tm_mon == (int)month - 1 && tm.tm_mday == (int)day;
+	return tm.tm_mon == month && tm.tm_mday == day; /* there was such a day */
 }
 
 static bool

@@ -103,7 +103,8 @@ def test_an_export_is_of_the_days_that_were_asked_for(books, run):
         return {c["request"] for c in lines(run("export", *which))}
     assert days("--from", "2030-01-01", "--to", "2030-01-01") == {"r1"}
     assert days("--from", "2030-01-02") == {"r2"}
-    assert run("export", "--to", "2030-02-30").returncode == 64
+    for wrong in ("2030-02-30", "2030-2-3", "2030-01-01x", " 2030-01-1", ""):
+        assert run("export", "--to", wrong).returncode == 64
 
 
 def test_a_ledger_that_adds_up_is_verified(books, run):
