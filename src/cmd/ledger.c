@@ -124,7 +124,7 @@ take_date(const char *text, usec *out)
 	const char *end = strptime(text, "%Y-%m-%d", &tm);
 	int month = tm.tm_mon, day = tm.tm_mday;
 
-	if (end == NULL || *end != '\0' || strlen(text) != 10)
+	if (end == NULL || *end != '\0' || strspn(text, "0123456789-") != 10)
 		return false;
 	*out = (usec)timegm(&tm) * 1000000;
 	return tm.tm_mon == month && tm.tm_mday == day; /* there was such a day */
