@@ -350,6 +350,8 @@ put_outcome(struct quoter *q, const struct record *r)
 {
 	bool is_ok = r->reason == REASON_NONE;
 
+	if (r->is_open)
+		return;
 	if (r->status != 0)
 		quote_number(q, "status", (uint64_t)r->status);
 	quote_name(
@@ -427,7 +429,7 @@ record_print(const struct record *r, const struct redactor *redactor, struct buf
 	quote_name(&q, "parent", r->parent);
 	quote_number(&q, "seq", r->seq);
 	quote_name(&q, "kind", kinds[r->kind]);
-	quote_name(&q, "phase", "final");
+	quote_name(&q, "phase", r->is_open ? "open" : "final");
 	put_decision(&q, r);
 	put_session(&q, r);
 	put_client(&q, r);

@@ -33,6 +33,7 @@ struct record {
 	const char *id, *parent; /* EXCHANGE_ID text */
 	uint64_t seq;
 	enum record_kind kind;
+	bool is_open; /* phase: open, before the end is known */
 	const struct verdict *verdict;
 	bool allowed;
 	enum reason reason; /* the final one: also faults after an allow */

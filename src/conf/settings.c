@@ -164,6 +164,21 @@ check_listeners(const struct load *load)
 		}
 }
 
+/* Over TCP anybody could ask; a Unix socket knows its peer. */
+static void
+check_admin(const struct load *load)
+{
+	const struct texts *list = &load->s->listen_admin;
+
+	for (size_t i = 0; i < list->n; i++)
+		if (!str_starts(str_of(list->p[i]), STR("unix:")))
+			key_finding(load->s, load->l.rep, SEVERITY_ERROR, "listen.admin",
+			    "admin_not_unix",
+			    "%s: operators are known by their Unix socket: write "
+			    "\"unix:/run/weir/admin.sock\"",
+			    list->p[i]);
+}
+
 /* ---- what production: true refuses */
 
 static bool
@@ -469,6 +484,7 @@ settings_load(struct tree *t, const char *directory, struct report *rep, bool is
 	struct settings *s = settings_new(&load);
 	check_heads(&load);
 	check_listeners(&load);
+	check_admin(&load);
 	if (is_whole)
 		check_whole(&load);
 	bool is_good = rep->errors == errors_before;

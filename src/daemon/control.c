@@ -16,6 +16,7 @@
 #include "base/count.h"
 #include "base/exit.h"
 #include "base/log.h"
+#include "daemon/admin.h"
 #include "daemon/health.h"
 #include "daemon/laptop.h"
 #include "daemon/notify.h"
@@ -23,6 +24,7 @@
 #include "daemon/sockets.h"
 #include "daemon/worker.h"
 #include "policy/compile.h"
+#include "wire/json.h"
 
 #define PIPES_EACH 64
 #define KEPT_EACH 256
@@ -46,6 +48,7 @@ struct control {
 	struct worker **worker;
 	size_t nworker, nlive;
 	struct health *health;
+	struct admin *admin;
 	pthread_rwlock_t log_lock; /* workers log while a reload replaces it: */
 	struct redactor *log_redactor;
 	struct event *sig[4];
@@ -216,6 +219,11 @@ reload(struct control *c)
 	set = load_settings(c, &rep);
 	if (set != NULL)
 		s = load_snapshot(c, set, &rep);
+	if (s != NULL && c->ledger == NULL && snapshot_has_sessions(s)) {
+		log_error("sessions begin with a restart: the ledger is opened at start");
+		snapshot_unref(s);
+		s = NULL;
+	}
 	log_report(&rep);
 	report_fini(&rep);
 	if (s == NULL) {
@@ -390,6 +398,105 @@ is_ready(void *arg)
 	return !c->is_draining && journal_is_healthy(c->journal);
 }
 
+/* ---- what operators ask ---- */
+
+static struct snapshot *
+admin_snapshot(void *arg)
+{
+	const struct control *c = arg;
+
+	return c->snapshot;
+}
+
+static void
+admin_reload(void *arg)
+{
+	reload(arg);
+}
+
+static void
+admin_drain(void *arg)
+{
+	struct control *c = arg;
+
+	if (!c->is_draining)
+		terminate(c);
+}
+
+static void
+admin_record(void *arg, const char *event, struct str tenant, struct str name)
+{
+	struct control *c = arg;
+	char *of = str_dup(tenant), *what = str_dup(name);
+	struct buf b;
+
+	buf_init(&b, 65536);
+	record_print_system(clock_wall_us(), journal_next_seq(c->journal), event,
+	    c->snapshot->redactor, &b, "tenant", of, "name", what, NULL);
+	if (!journal_write_system(c->journal, buf_view(&b)))
+		log_error("the audit log has no room", "event", event);
+	log_info("an operator's command", "command", event, "tenant", of, "name", what);
+	buf_fini(&b);
+	free(of);
+	free(what);
+}
+
+static const char *
+ledger_state(const struct control *c)
+{
+	return c->ledger == NULL ? "none" : ledger_answer_text(ledger_health(c->ledger));
+}
+
+static void
+admin_status(void *arg, struct buf *to)
+{
+	struct control *c = arg;
+	char head[65];
+	struct json_out j;
+
+	journal_head(c->journal, head);
+	json_out_init(&j, to);
+	json_open(&j, '{');
+	json_key(&j, "name");
+	json_text(&j, c->snapshot->settings->name);
+	json_key(&j, "ready");
+	json_bool(&j, is_ready(c));
+	json_key(&j, "draining");
+	json_bool(&j, c->is_draining);
+	json_key(&j, "production");
+	json_bool(&j, c->snapshot->settings->production);
+	json_key(&j, "generation");
+	json_int(&j, (int64_t)c->snapshot->generation);
+	json_key(&j, "policy");
+	json_text(&j, ruleset_digest(c->snapshot->rules));
+	json_key(&j, "workers");
+	json_int(&j, (int64_t)c->nworker);
+	json_key(&j, "ledger");
+	json_text(&j, ledger_state(c));
+	json_key(&j, "audit_head");
+	json_text(&j, head);
+	json_close(&j, '}');
+}
+
+static struct admin *
+make_admin(struct control *c)
+{
+	const struct admin_options o = {
+		.loop = c->loop,
+		.sessions = c->sessions,
+		.tokens = c->tokens,
+		.ledger = c->ledger,
+		.snapshot = admin_snapshot,
+		.print_status = admin_status,
+		.reload = admin_reload,
+		.drain = admin_drain,
+		.record = admin_record,
+		.arg = c,
+	};
+
+	return admin_new(&o);
+}
+
 static int
 open_journal(struct control *c, int uid, int gid)
 {
@@ -456,17 +563,29 @@ make_workers(struct control *c, size_t n)
 }
 
 static void
+give_door(struct control *c, const struct open_socket *o)
+{
+	for (size_t w = 0; w < c->nworker; w++)
+		worker_listen(c->worker[w], o->fd[o->nfd > 1 ? w : 0], o->door,
+		    o->at.is_unix ? o->source : NULL);
+}
+
+static void
 give_sockets(struct control *c)
 {
 	for (size_t i = 0; i < c->sockets.n; i++) {
 		struct open_socket *o = &c->sockets.p[i];
-		if (o->door == NULL) {
+		switch (o->kind) {
+		case SOCKET_HEALTH:
 			health_listen(c->health, o->fd[0]);
-			continue;
+			break;
+		case SOCKET_ADMIN:
+			admin_listen(c->admin, o->fd[0]);
+			break;
+		case SOCKET_DOOR:
+			give_door(c, o);
+			break;
 		}
-		for (size_t w = 0; w < c->nworker; w++)
-			worker_listen(c->worker[w], o->fd[o->nfd > 1 ? w : 0], o->door,
-			    o->at.is_unix ? o->source : NULL);
 	}
 }
 
@@ -641,6 +760,7 @@ start(struct control *c)
 	    (code = drop_rights(set, uid, gid)) != 0 ||
 	    (code = make_workers(c, count_workers(set))) != 0)
 		return code;
+	c->admin = make_admin(c);
 	give_sockets(c);
 	if ((code = start_workers(c)) != 0)
 		return code;
@@ -662,6 +782,7 @@ take_down(struct control *c)
 	timer_clear(&c->watch);
 	timer_clear(&c->head);
 	timer_clear(&c->drain);
+	admin_free(c->admin);
 	if (c->ledger != NULL)
 		ledger_close(c->ledger); /* what it still has to say goes to the loops */
 	for (size_t i = 0; i < c->nworker; i++)

@@ -69,6 +69,40 @@ key_scope_parts(struct str scope, struct str *parts)
 	return true;
 }
 
+/* What is behind the parts: nothing, or the window. */
+static bool
+read_window(struct str rest, struct ledger_scope *s, int64_t *number)
+{
+	uint64_t n = 0;
+
+	s->window = rest.n == 0        ? LEDGER_EVER
+		    : rest.p[0] == 'd' ? LEDGER_DAY
+				       : LEDGER_MONTH;
+	if (rest.n > 0 && ((rest.p[0] != 'd' && rest.p[0] != 'm') ||
+			      !str_decimal(str_sub(rest, 1, rest.n), &n)))
+		return false;
+	*number = (int64_t)n;
+	return n <= INT64_MAX;
+}
+
+bool
+key_scope_read(struct str key, struct ledger_scope *s, int64_t *number)
+{
+	struct str *const parts[] = { &s->issuer, &s->tenant, &s->sid, &s->turn };
+	struct str rest = str_sub(key, 1, key.n);
+
+	*s = (struct ledger_scope){ .claim = LEDGER_NO_CLAIM };
+	while (
+	    s->kind <= LEDGER_TOTAL && (key.n == 0 || kinds[s->kind].letter != key.p[0]))
+		s->kind++;
+	if (s->kind > LEDGER_TOTAL)
+		return false;
+	for (unsigned i = 0; i < kinds[s->kind].nparts; i++)
+		if (!key_next(&rest, parts[i]))
+			return false;
+	return read_window(rest, s, number);
+}
+
 int64_t
 window_number(enum ledger_window w, usec now)
 {

@@ -26,6 +26,12 @@ bool key_scope(struct buf *to, const struct ledger_scope *s) MUST_CHECK;
  * letter. */
 bool key_scope_parts(struct str scope, struct str *parts);
 
+/*
+ * Back again: `s` has the kind, the window and the parts, which borrow from the key;
+ * *number is the window's.  A session's own is LEDGER_SESSION.  False: it is no key.
+ */
+bool key_scope_read(struct str key, struct ledger_scope *s, int64_t *number) MUST_CHECK;
+
 /* Which day or month since 1970 it is (UTC); 0 for LEDGER_EVER. */
 int64_t window_number(enum ledger_window w, usec now);
 void key_window(struct buf *to, enum ledger_window w, int64_t number);

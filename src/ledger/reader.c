@@ -65,6 +65,13 @@ reader_walk(struct reader *r, enum row_kind kind, reader_row *seen, void *arg)
 	return r->ops->walk(r, kind, seen, arg);
 }
 
+void
+reader_moment(struct reader *r, bool begins)
+{
+	if (r->ops->moment != NULL)
+		r->ops->moment(r, begins);
+}
+
 bool
 reader_backup(struct reader *r, const char *to)
 {

@@ -21,6 +21,9 @@ void reader_close(struct reader *r);
 /* Every row of a kind, in no order; false after logging why: not all were seen. */
 bool reader_walk(
     struct reader *r, enum row_kind kind, reader_row *seen, void *arg) MUST_CHECK;
+/* Between the two, all walks see one moment, where the store can; no walk is under way.
+ */
+void reader_moment(struct reader *r, bool begins);
 /* A copy that can be opened as it is; false after logging why.  SQLite only. */
 bool reader_backup(struct reader *r, const char *to) MUST_CHECK;
 

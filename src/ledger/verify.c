@@ -130,14 +130,12 @@ reader_verify(
 	*sums = (struct verify_sums){ .calls = 0 };
 	map_init(&v.accounts);
 	map_init(&v.calls);
-	if (r->ops->moment != NULL)
-		r->ops->moment(r, true);
+	reader_moment(r, true);
 	is_done = reader_walk(r, ROW_META, on_meta, &v) &&
 		  reader_walk(r, ROW_CALL, on_call, &v) &&
 		  reader_walk(r, ROW_SCOPE, on_scope, &v) &&
 		  reader_walk(r, ROW_SESSION, on_session, &v);
-	if (r->ops->moment != NULL)
-		r->ops->moment(r, false);
+	reader_moment(r, false);
 	if (is_done)
 		find_missing(&v);
 	map_fini(&v.accounts, free);

@@ -28,16 +28,20 @@ conn_door(const struct conn *c)
 }
 
 const char *
-conn_share(const struct conn *c, char out[static ADDR_TEXT])
+client_source(const struct addr *a, char out[static ADDR_TEXT])
 {
 	static const struct prefix v4 = V4_PREFIX(127, 0, 0, 0, 8);
 	static const struct prefix v6 = { { { [15] = 1 } }, 128 };
 
-	if (c->unix_path != NULL)
-		return c->unix_path;
-	if (prefix_has(&v4, &c->peer.addr) || prefix_has(&v6, &c->peer.addr))
+	if (prefix_has(&v4, a) || prefix_has(&v6, a))
 		return "loopback";
-	return addr_text(out, &c->peer.addr);
+	return addr_text(out, a);
+}
+
+const char *
+conn_share(const struct conn *c, char out[static ADDR_TEXT])
+{
+	return c->unix_path != NULL ? c->unix_path : client_source(&c->peer.addr, out);
 }
 
 void
@@ -137,6 +141,15 @@ conn_cancel(struct conn *c)
 	c->lookup = NULL;
 	c->dial = NULL;
 	c->dialled = NULL;
+}
+
+bool
+conn_opens(struct conn *c)
+{
+	char text[ADDR_TEXT];
+
+	c->x->money = spend_money(c->x->spend);
+	return exchange_opens(c->e, c->x, source_text(c, text));
 }
 
 void

@@ -114,7 +114,9 @@ void conn_go_on(struct conn *c, enum next n);
 /* Who hears and answers the client now: inside a tunnel it is not the entrance. */
 const struct door *conn_door(const struct conn *c);
 
-/* Who shares limits and kept connections: all of loopback is one client. */
+/* How a client of that address is named where sources are: all of loopback is one. */
+const char *client_source(const struct addr *a, char out[static ADDR_TEXT]);
+/* Who shares limits and kept connections. */
 const char *conn_share(const struct conn *c, char out[static ADDR_TEXT]);
 
 /* Who shares kept connections to origins: that client, as that session. */
@@ -130,6 +132,8 @@ void conn_drop_carrier(struct conn *c);
 void conn_leave(struct conn *c);
 /* What has been asked for and has not come. */
 void conn_cancel(struct conn *c);
+/* Its `open` record; false: the journal has no room. */
+bool conn_opens(struct conn *c) MUST_CHECK;
 /* One of c's own two, or NULL; with its record. */
 void conn_end_exchange(struct conn *c, struct exchange **x);
 

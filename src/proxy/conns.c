@@ -5,6 +5,7 @@
 
 #include "proxy/conn.h"
 #include "proxy/forward.h"
+#include "proxy/gateway.h"
 
 #define REJUDGE_SLICE 256 /* tunnels judged again in one loop turn */
 
@@ -32,6 +33,10 @@ end_by(struct exchange *x, enum reason reason, const char *why)
 void
 conns_end(struct conn *c, enum reason reason, const char *why)
 {
+	if (c->gateway != NULL) { /* it ends as its family ends, and then closes */
+		gateway_cut(c->gateway, reason);
+		return;
+	}
 	end_by(c->outer, reason, why);
 	if (c->x != NULL && c->x->reason == REASON_NONE) /* else it is being told */
 		end_by(c->x, reason, why);

@@ -426,7 +426,7 @@ fill_times(struct record *r, const struct exchange *x)
 }
 
 static void
-write_record(struct engine *e, const struct exchange *x, const char *client)
+write_record(struct engine *e, const struct exchange *x, const char *client, bool is_open)
 {
 	struct arena narrow;
 	arena_init(&narrow, ARENA_MAX);
@@ -435,6 +435,7 @@ write_record(struct engine *e, const struct exchange *x, const char *client)
 		.parent = x->parent,
 		.seq = journal_next_seq(e->journal),
 		.kind = x->kind,
+		.is_open = is_open,
 		.verdict = &x->verdict,
 		.allowed = x->verdict.allow,
 		.reason = x->reason,
@@ -479,11 +480,20 @@ count_end(const struct exchange *x)
 		count_add_at(COUNT_REFUSED, x->reason, 1);
 }
 
+bool
+exchange_opens(struct engine *e, struct exchange *x, const char *client)
+{
+	if (!journal_reserve(e->journal))
+		return false;
+	write_record(e, x, client, true);
+	return true;
+}
+
 void
 exchange_end(struct engine *e, struct exchange *x, const char *client)
 {
 	if (x->has_place)
-		write_record(e, x, client);
+		write_record(e, x, client, false);
 	count_end(x);
 	arena_fini(&x->arena);
 	free(x->canonical);

@@ -131,6 +131,11 @@ void exchange_resolving(struct exchange *x);
 void exchange_dialling(struct exchange *x);
 void exchange_dialled(struct exchange *x, const struct endpoint *to, bool is_reused);
 
+/*
+ * What will carry a credential or money is recorded before its first byte goes upstream,
+ * too.  False: there is no room in the journal, so it may not go.
+ */
+bool exchange_opens(struct engine *e, struct exchange *x, const char *client) MUST_CHECK;
 /* Writes the record, counts, gives everything back.  `client` is the source's text. */
 void exchange_end(struct engine *e, struct exchange *x, const char *client);
 

@@ -248,8 +248,10 @@ begin_answer(struct gateway *g)
 		    "the answer's content coding is not known");
 		return;
 	}
-	if (g->spend->is_metered)
+	if (g->spend->is_metered) {
 		g->answer = answer_new(&g->spend->call, &g->response);
+		spend_answered(g->spend, &g->response);
+	}
 	g->has_head = g->has_answered = true;
 	g->is_chunked = has_body && !is_old;
 	g->is_client_kept =
@@ -350,12 +352,12 @@ gateway_cut(struct gateway *g, enum reason reason)
 		return;
 	buf_init(&ending, 65536);
 	g->spend->flags |= SPEND_CUT;
-	g->x->closed_by = CLOSE_WEIR;
+	g->is_client_kept = false;
 	if (g->answer != NULL && g->answer->form == ANSWER_EVENTS &&
 	    answer_is_between(g->answer) && answer_cut(g->answer, &ending)) {
 		put_chunk(g, buf_view(&ending));
 		finish(g, REASON_NONE, CLOSE_WEIR, false);
-		g->x->error = reason_row(reason)->text;
+		g->x->error = reason_row(reason)->name;
 	} else {
 		fail(g, reason, CLOSE_WEIR, NULL);
 	}

@@ -286,6 +286,8 @@ on_called(void *arg, enum gateway_end how)
 static enum next
 gate_carry(struct conn *c)
 {
+	if (!conn_opens(c))
+		return answer_refuse(c, REASON_AUDIT_UNAVAILABLE);
 	c->gateway = mem_alloc(sizeof(*c->gateway));
 	gateway_start(c->gateway, c->e, c->x->spend, &c->client, c->origin, on_called, c);
 	return WAIT;

@@ -111,12 +111,12 @@ static const enum session_bind binds[] = {
 	[BIND_NONE] = SESSION_BIND_NONE,
 };
 
-/* A session that needs no token is nobody's to take away: it is bound to its password. */
+/* Whoever needs neither token nor password is everybody: sessions.default. */
 static enum session_bind
 bind_of(const struct snapshot *s, const struct grant *g)
 {
-	return g->expires == GRANT_FOREVER ? SESSION_BIND_NONE
-					   : binds[s->settings->sessions_bind];
+	return g == s->keys->laptop ? SESSION_BIND_NONE
+				    : binds[s->settings->sessions_bind];
 }
 
 /* A turn that a jti implies ends no other. */

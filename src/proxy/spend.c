@@ -11,14 +11,14 @@
 #include "meter/api.h"
 #include "meter/estimate.h"
 #include "meter/hosted.h"
+#include "meter/usage_json.h"
 #include "proxy/identity.h"
-#include "wire/json.h"
 
 #define CALL_MEMORY ((size_t)128 << 20) /* of a body of 32 MiB, read */
 #define LEASE ((msec)900000)
 #define RENEW ((msec)300000)
 #define PPM 1000000
-#define USAGE_TEXT ((size_t)4096)
+#define USAGE_TEXT ((size_t)4096) /* of a row */
 
 /* ---- who pays */
 
@@ -559,64 +559,42 @@ spend_sent(struct spend *s)
 	s->sent_at = loop_now(s->e->loop);
 }
 
-static const char *const tiers[TIER_N] = { [TIER_STANDARD] = "standard",
-	[TIER_PRIORITY] = "priority",
-	[TIER_FLEX] = "flex",
-	[TIER_BATCH] = "batch",
-	[TIER_ULTRAFAST] = "ultrafast" };
-
-static void
-put_count(struct json_out *j, const char *key, int64_t n)
+/* A bill names requests by it; a name that is no plain one is nobody's. */
+static bool
+is_plain_name(struct str name)
 {
-	if (n == 0)
-		return;
-	json_key(j, key);
-	json_int(j, n);
+	for (size_t i = 0; i < name.n; i++)
+		if (!ascii_is_alnum(name.p[i]) && strchr("._-", name.p[i]) == NULL)
+			return false;
+	return name.n > 0 && name.n < SPEND_NAME;
 }
 
-static void
-put_run(struct json_out *j, const struct run *r)
+void
+spend_answered(struct spend *s, const struct http_head *response)
 {
-	json_open(j, '{');
-	json_key(j, "model");
-	json_text(j, r->model);
-	json_key(j, "tier");
-	json_text(j, tiers[r->tier]);
-	put_count(j, "input_total", r->input_total);
-	put_count(j, "cache_read", r->cache_read);
-	put_count(j, "cache_write", r->cache_write);
-	put_count(j, "cache_write_long", r->cache_write_long);
-	put_count(j, "audio_in", r->audio_in);
-	put_count(j, "output", r->output);
-	put_count(j, "audio_out", r->audio_out);
-	put_count(j, "reasoning", r->reasoning);
-	put_count(j, "searches", r->searches);
-	put_count(j, "file_searches", r->file_searches);
-	json_close(j, '}');
+	static const struct str fields[] = { { "request-id", 10 },
+		{ "x-request-id", 12 } };
+
+	for (size_t i = 0; i < sizeof(fields) / sizeof(*fields); i++) {
+		const struct http_field *f = http_field(response, fields[i]);
+
+		if (f == NULL || s->provider_id[0] != '\0' || !is_plain_name(f->value))
+			continue;
+		memcpy(s->provider_id, f->value.p, f->value.n);
+		s->provider_id[f->value.n] = '\0';
+	}
 }
 
 /* All that is needed to compute the cost again. */
 static void
 put_usage(struct buf *to, const struct spend *s, const struct usage *u)
 {
-	struct json_out j;
+	const struct usage_kept kept = { .usage = *u,
+		.day = s->day,
+		.api = str_of(s->call.api->name),
+		.id = str_of(s->provider_id) };
 
-	json_out_init(&j, to);
-	json_open(&j, '{');
-	json_key(&j, "api");
-	json_text(&j, s->call.api->name);
-	json_key(&j, "model");
-	json_text(&j, u->model);
-	put_count(&j, "fast", u->is_fast);
-	put_count(&j, "region", (int64_t)u->region);
-	if (u->has_reported)
-		put_count(&j, "reported", u->reported);
-	json_key(&j, "runs");
-	json_open(&j, '[');
-	for (size_t i = 0; i < u->nrun; i++)
-		put_run(&j, &u->run[i]);
-	json_close(&j, ']');
-	json_close(&j, '}');
+	usage_print(to, &kept);
 }
 
 static usd_nano

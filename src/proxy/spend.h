@@ -21,6 +21,8 @@
 
 enum { SPEND_OVER_HOLD = 1, SPEND_ABSURD = 2, SPEND_REPORTED_OFF = 4, SPEND_CUT = 8 };
 
+#define SPEND_NAME 129 /* of a request, at the provider; with its NUL */
+
 struct spend {
 	struct engine *e;
 	struct exchange *x;
@@ -53,7 +55,8 @@ struct spend {
 	usd_nano charged;
 	enum basis basis;
 	struct run tokens;
-	char model[USAGE_MODEL]; /* that answered */
+	char model[USAGE_MODEL];      /* that answered */
+	char provider_id[SPEND_NAME]; /* what the provider calls the request */
 	unsigned flags;
 	struct record_money money;
 
@@ -86,6 +89,8 @@ bool spend_look(
     struct spend *s, void (*done)(void *arg, bool is_fine), void *arg) MUST_CHECK;
 /* From now on it may cost. */
 void spend_sent(struct spend *s);
+/* Its head is there: notes what the provider calls the request. */
+void spend_answered(struct spend *s, const struct http_head *response);
 /*
  * The answer is over, or nothing more of it will be read.  done() runs when the ledger
  * has it, or is not to be waited for.

@@ -1,12 +1,15 @@
 """The model gateway: what a call may do, what it costs, and who pays."""
 import gzip
 import json
+import os
+import subprocess
 
 import pytest
 
 from rig import client as rig_client
 from rig import provider as rig_provider
 from rig import token as tokens
+from rig import weir as rig_weir
 from rig.weir import free_port, wait_for
 from rules import LOOPBACK
 
@@ -61,6 +64,12 @@ class Gateway:
         assert answer.status == 200, answer
         return json.loads(answer.body)["session"]
 
+    def ledger(self, *arguments, **how):
+        """weir ledger, on the ledger of a weir that runs."""
+        return subprocess.run([rig_weir.binary(), "ledger", *arguments, "-c", self.weir.path("weir.yaml")],
+                              env=dict(os.environ, **self.weir.environment), capture_output=True, text=True,
+                              check=False, **how)
+
     def spent(self, token=None):
         """n$, once nothing is reserved any more."""
         purse = wait_for(lambda: (lambda p: p if p["reserved"] == "0" else None)(self.purse(token)), what="an end")
@@ -80,7 +89,21 @@ def provider(net, authority):
 
 
 @pytest.fixture
+def redis(tmp_path):
+    """The URL of a Redis that keeps nothing."""
+    path = tmp_path / "redis.sock"
+    server = subprocess.Popen(["redis-server", "--port", "0", "--unixsocket", path, "--dir", tmp_path, "--save", ""],
+                              stdout=subprocess.DEVNULL)
+    wait_for(path.exists, what="redis")
+    yield "redis+unix:%s" % path
+    server.terminate()
+    server.wait()
+
+
+@pytest.fixture
 def gateway(weir, provider, authority, dns):
+    made = []
+
     def make(config=None, sessions=None, providers=None, policy=None, **more):
         kinds = {"anthropic": "x-api-key", "openai": "authorization", "gemini": "x-goog-api-key",
                  "vercel": "authorization"}
@@ -95,8 +118,12 @@ def gateway(weir, provider, authority, dns):
                                      "default": {"sid": "s1", "tenant": "acme", "budget": {"sessionUsd": "1"}}},
             "gateway": dict({"prices": str(rig_provider.PRICES), "providers": providers or rows}, **more)},
             **(config or {})), environment={"PROVIDER_KEY": rig_provider.KEY, "KEY": SECRET})
-        return Gateway(one)
-    return make
+        made.append(Gateway(one))
+        return made[-1]
+    yield make
+    for one in made:  # whatever the test was about: the sums are right, and so is each bill
+        done = one.ledger("verify", "--prices", str(rig_provider.PRICES))
+        assert done.returncode == 0 and " 0 by other price tables" in done.stdout, done.stdout + done.stderr
 
 
 def error_of(answer):
@@ -123,6 +150,30 @@ def test_a_call_reaches_the_provider_with_its_key_and_costs_what_the_provider_co
     assert record["usage"] == {"input": 1120, "cache_read": 50, "cache_write": 70, "output": 33}
     assert len(record["prices"]) == 64
     assert rig_provider.KEY not in json.dumps(record) + g.weir.log()
+
+
+def test_a_bill_of_the_providers_is_found_in_the_ledger_by_the_providers_names(gateway, provider):
+    g = gateway()
+    provider.answer = rig_provider.messages(plain=1000, output=33, more=["request-id: req_011"])
+    assert g.messages().status == 200 and g.spent() == provider.bill
+    bill = "request id,usd\nreq_011,%d.%09d\n" % divmod(provider.bill, 10 ** 9)
+    done = g.ledger("reconcile", "-", "--id-field", "request id", "--cost-field", "usd", input=bill)
+    assert done.returncode == 0 and "1 the same" in done.stdout, done.stdout + done.stderr
+    assert "1 computed again" in g.ledger("verify", "--prices", str(rig_provider.PRICES)).stdout
+
+
+def test_a_redis_ledger_is_corrected_while_weir_uses_it(redis, gateway, provider):
+    g = gateway(config={"ledger": {"url": redis}})
+    wait_for(lambda: g.messages().status == 200, what="a connection to redis")
+    before = g.spent()
+    for repeat in range(2):
+        done = g.ledger("adjust", "acme", "s1", "--usd", "0.25", "--why", "a call beside weir", "--id", "fix-1")
+        assert done.returncode == 0 and ("was done before" in done.stdout) == bool(repeat), done.stderr
+        assert done.stderr == ""
+    assert g.spent() == before + nano("0.25")
+    assert g.messages().status == 200 and g.spent() == nano("0.25") + provider.bill
+    assert g.ledger("forget", "acme").returncode == 0
+    assert g.messages().get("x-weir-reason") == "session_revoked"
 
 
 def test_a_spent_budget_refuses_in_the_words_of_the_family(gateway, provider):
@@ -431,3 +482,58 @@ def test_requests_on_one_connection_are_each_their_own(gateway, provider):
         g.send(client, "/anthropic/v1/messages", ASK)
         assert client.response("POST").status == 200
     assert len(provider.requests) == 4 and g.spent() == provider.bill
+
+
+# -- who pays, and how much
+
+
+def test_a_call_is_recorded_before_it_goes(gateway, provider):
+    g = gateway()
+    provider.answer = rig_provider.message_stream(pause_after=2)
+    with g.open() as client:
+        g.send(client, "/anthropic/v1/messages", dict(ASK, stream=True))
+        assert provider.wait(lambda: provider.requests)
+        opened = g.weir.audit(lambda all_: [r for r in all_ if r.get("phase") == "open"], what="the open record")
+        opened = next(r for r in opened if r["phase"] == "open")
+        assert nano(opened["usd"]["reserved"]) > 0 and "outcome" not in opened and opened["model"] == SONNET
+        provider.go.set()
+        assert client.response("POST").is_complete
+    assert g.weir.finals(1)[0]["id"] == opened["id"]
+
+
+def test_the_innermost_budget_that_is_spent_is_named(gateway, provider):
+    g = gateway(sessions=keyed(), config={"budget": {"tenants": {"poor": {"usd": "0.0000001"}}, "total": {"usd": "10"}}})
+    turn = tokens.mint(SECRET, "s1", turn="t1", budget={"turnUsd": "0.0000001", "sessionUsd": "0.0000001"})
+    assert g.messages(token=turn).get("x-weir-reason") == "turn_budget_exhausted"
+    tenant = tokens.mint(SECRET, "s2", tenant="poor", budget={"sessionUsd": "5"})
+    answer = g.messages(token=tenant)
+    assert (answer.status, answer.get("x-weir-reason")) == (402, "tenant_budget_exhausted")
+    assert "5" == answer.get("x-weir-budget-remaining"), "what a tenant has left is not told"
+    calls = tokens.mint(SECRET, "s3", turn="t1", budget={"turnUsd": "1", "sessionUsd": "5"}, limits={"turnCalls": 1})
+    assert g.messages(token=calls).status == 200
+    assert g.messages(token=calls).get("x-weir-reason") == "turn_limit_reached"
+    assert g.spent(calls) == provider.bill > 0
+
+
+def test_keys_for_other_accounts_are_refused(gateway, provider):
+    g = gateway()
+    body = {"prompt": [{"role": "user", "content": [{"type": "text", "text": "x"}]}], "maxOutputTokens": 5,
+            "providerOptions": {"gateway": {"byok": {"anthropic": [{"apiKey": "theirs"}]}}}}
+    answer = g.call("/vercel/v4/ai/language-model", body, headers=[("ai-language-model-id", "anthropic/" + SONNET)])
+    assert (answer.status, answer.get("x-weir-reason")) == (403, "credential_refused")
+    assert provider.requests == []
+
+
+def test_a_stream_whose_session_ends_is_cut_as_its_family_ends_one(gateway, provider):
+    g = gateway(sessions=keyed(), config={"limits": {"stream_grace": "0s"}})
+    token = tokens.mint(SECRET, budget={"sessionUsd": "1", "vmSeconds": 2})
+    provider.answer = rig_provider.message_stream(pause_after=4)
+    with g.open() as client:
+        g.send(client, "/anthropic/v1/messages", dict(ASK, stream=True), token)
+        answer = client.response("POST")
+    provider.go.set()
+    assert answer.is_complete and b"two" in answer.body
+    assert b'"stop_reason":"max_tokens"' in answer.body and answer.body.endswith(b'{"type":"message_stop"}\n\n')
+    record = g.weir.finals(1)[0]
+    assert record["close"] == "weir" and record["usd"]["basis"] == "estimate"
+    assert 0 < nano(record["usd"]["charged"]) <= nano(record["usd"]["reserved"])
