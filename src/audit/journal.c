@@ -443,7 +443,7 @@ take_last(struct str *rest, struct str *line)
 static int
 go_on_from(struct journal *j, struct str end, bool is_all)
 {
-	struct str rest = end, line;
+	struct str rest = end, line = STR_NONE;
 	size_t torn = 0;
 
 	while (torn <= TORN_MOST && take_last(&rest, &line) && !chain_is_sealed(line))

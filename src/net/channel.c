@@ -216,7 +216,7 @@ get_servers(struct channel *c)
 		endpoint_of_node(&c->server[c->nserver++], node);
 		last = node;
 	}
-	if (node != NULL) {
+	if (node != NULL && last != NULL) {
 		rest = last->next;
 		last->next = NULL;
 		if (ares_set_servers_ports(c->ares, nodes) != ARES_SUCCESS)

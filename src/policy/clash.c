@@ -318,7 +318,7 @@ check_sight(const struct checking *c)
 
 	if (!has_looking_deny(m))
 		return;
-	unseen = mem_zalloc(m->ndeny * sizeof(*unseen));
+	unseen = mem_zalloc(m->ndeny * sizeof(const struct rule *));
 	for (size_t i = 0; i < m->nallow; i++)
 		for (size_t k = 0; k < m->allow[i].nhost; k++)
 			(void)each_wider(&c->l->deny, &m->allow[i], &m->allow[i].host[k],

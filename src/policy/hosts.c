@@ -19,8 +19,8 @@ read_name(const struct settings *s, const struct host_answers *in, struct host *
 	if (fault != HOST_OK) {
 		bool is_pattern = strchr(in->name, '*') != NULL;
 		report_add(rep, SEVERITY_ERROR, in->mark, source, "bad_host",
-		    is_pattern ? "no patterns here: write each name" : NULL,
-		    "\"%s\": %s", in->name, host_error_text(fault));
+		    is_pattern ? "no patterns here: write each name" : NULL, "\"%s\": %s",
+		    in->name, host_error_text(fault));
 		return false;
 	}
 	if (out->is_literal)

@@ -456,7 +456,8 @@ def laptop(net, dns, tmp_path):
         proxy = Weir.__new__(Weir)
         proxy.address, proxy.process, proxy.log_path = "127.0.0.1:3128", process, str(tmp_path / "log")
         proxy.config, proxy._seen, proxy._records = {"audit": {"path": str(audit)}}, 0, []
-        wait_for(proxy.is_ready, what="the laptop's weir")
+        # it listens before all is there that it needs, so a connection says nothing yet
+        wait_for(lambda: proxy.is_ready() and " serving " in proxy.log(), what="the laptop's weir")
         return proxy
     yield run
     for process in made:
