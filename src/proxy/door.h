@@ -35,9 +35,9 @@ enum brought { BROUGHT_NOTHING, BROUGHT_CREDENTIAL, BROUGHT_NONSENSE };
 struct stage_row;
 
 struct door {
-	const char *name;  /* in records: "proxy" */
-	struct str opened; /* said when a tunnel is open */
-	int opened_status; /* and the status that is, for the record */
+	const char *name;            /* in records: "proxy" */
+	struct str opened;           /* said when a tunnel is open */
+	int opened_status;           /* and the status that is, for the record */
 	const struct stage_row *way; /* by enum stage */
 	const struct door
 	    *inside; /* who hears plain HTTP in a tunnel; NULL: no tunnels */

@@ -9,8 +9,8 @@
 #include "net/relay.h"
 #include "net/resolver.h"
 #include "proxy/origin.h"
-#include "proxy/tls_home.h"
 #include "proxy/snapshot.h"
+#include "proxy/tls_home.h"
 #include "state/limits.h"
 #include "state/session.h"
 #include "state/tokens.h"
@@ -22,7 +22,7 @@ struct engine {
 	struct resolver *resolver;
 	struct pipes *pipes;
 	struct origins origins;
-	struct tls_home *tls; /* towards providers; NULL: there are none */
+	struct tls_home *tls;      /* towards providers; NULL: there are none */
 	struct journal *journal;   /* shared by all workers */
 	struct limits *limits;     /* shared by all workers */
 	struct sessions *sessions; /* shared by all workers */

@@ -603,8 +603,8 @@ scan_reset(struct scan *s)
 }
 
 void
-scan_begin(struct scan *s, const struct scan_path *paths, size_t npaths, scan_fn *on_value,
-    void *arg)
+scan_begin(struct scan *s, const struct scan_path *paths, size_t npaths,
+    scan_fn *on_value, void *arg)
 {
 	*s = (struct scan){
 		.paths = paths, .npaths = npaths, .on_value = on_value, .arg = arg

@@ -52,8 +52,8 @@ read_body(struct call *c, size_t route, struct str body, struct arena *a)
 {
 	static struct http_field field[] = { { STR("ai-language-model-id"), STR("m") } };
 	static const struct http_head head = { .field = field, .nfield = 1 };
-	struct model_request r = { routes[route].kind, STR("POST"), routes[route].path, &head,
-		body };
+	struct model_request r = { routes[route].kind, STR("POST"), routes[route].path,
+		&head, body };
 	bool is_read = call_read(c, &r, a);
 
 	assert(is_read == (c->error == CALL_OK));

@@ -148,8 +148,8 @@ test_a_key_without_its_code_is_unknown(void **state)
 
 	(void)state;
 	report_init(&rep);
-	assert_null(settings_load_text("w.yaml",
-	    STR("production: false\ncredentials: {}\n"), "/", &rep));
+	assert_null(settings_load_text(
+	    "w.yaml", STR("production: false\ncredentials: {}\n"), "/", &rep));
 	assert_string_equal(rep.finding[0].code, "unknown_key");
 	report_fini(&rep);
 }

@@ -189,8 +189,8 @@ test_encoded_body_is_refused_unread(void **state)
 {
 	struct http_field field[] = { { STR("Content-Encoding"), STR("zstd") } };
 	struct http_head head = { .field = field, .nfield = 1 };
-	struct model_request r = { PROVIDER_ANTHROPIC, STR("POST"), STR("/v1/messages"), &head,
-		STR("{" M "\"messages\":[]}") };
+	struct model_request r = { PROVIDER_ANTHROPIC, STR("POST"), STR("/v1/messages"),
+		&head, STR("{" M "\"messages\":[]}") };
 
 	(void)state;
 	assert_false(call_read(&call, &r, &arena));
