@@ -215,7 +215,11 @@ def test_overloaded_without_a_descriptor_for_the_origin(weir, upstream, connect)
     held = []
     while proxy.descriptors() < 80:
         held.append(connect(proxy))
-        is_refusal(held[-1].get("http://nowhere.test/"), 403, "host_not_allowed")
+        answer = held[-1].get("http://nowhere.test/")
+        if answer is None:  # a sanitizer had the last one open
+            held.pop()
+            break
+        is_refusal(answer, 403, "host_not_allowed")
     answer = is_refusal(held[-1].get("http://allowed.test/"), 503, "overloaded")
     assert answer.get("retry-after") and not upstream.conns
     assert proxy.finals(len(held) + 1)[-1]["reason"] == "overloaded"
