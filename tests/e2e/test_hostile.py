@@ -85,12 +85,14 @@ def asked(dns, name):
 
 
 def test_a_policy_removed_during_the_lookup_opens_no_tunnel(weir, dns, echo, connect):
-    dns.set({"slow.test": {"A": ["127.0.0.1"], "delay": 1}})
+    answer_now = threading.Event()
+    dns.set({"slow.test": {"A": ["127.0.0.1"], "hold": answer_now}})
     proxy = weir([tcp("slow.test", echo.port)])
     sock = connect(proxy)
     sock.send("CONNECT slow.test:%d HTTP/1.1\r\nHost: slow.test\r\n\r\n" % echo.port)
     wait_for(lambda: asked(dns, "slow.test"), what="the question")
     reload(proxy, [tcp("other.test", echo.port)])
+    answer_now.set()
     is_refusal(sock.response("CONNECT"), 403, "host_not_allowed")
     record = proxy.finals(1)[0]
     assert (record["decision"], record["generation"]) == ("deny", 2)

@@ -1,5 +1,7 @@
 """Every wait has a deadline, everything a peer can make grow has a cap, and one client cannot starve another."""
+import select
 import signal
+import threading
 import time
 
 import pytest
@@ -303,13 +305,20 @@ def test_tunnels_of_one_client_are_capped(weir, silent, connect):
 
 
 def test_lookups_and_dials_under_way_are_capped(weir, dns, connect):
-    dns.set({NAME: {"A": ["127.0.0.1"], "delay": 1}})
+    answer_now = threading.Event()
+    dns.set({NAME: {"A": ["127.0.0.1"], "hold": answer_now}})
     proxy = weir([https(NAME, 9)], {"limits": {"client_connecting": 2}})
-    held = [connect(proxy) for _ in range(2)]
-    for sock in held:
+    socks = [connect(proxy) for _ in range(3)]
+    for sock in socks:
         sock.send("CONNECT allowed.test:9 HTTP/1.1\r\nHost: allowed.test:9\r\n\r\n")
-    wait_for(lambda: dns.asked(NAME), what="the first look-up")
-    is_refusal(connect(proxy).connect("allowed.test:9"), 429, "concurrency_limited")
+    third = select.select([sock.sock for sock in socks], [], [], SLACK)[0]
+    assert len(third) == 1
+    late = next(sock for sock in socks if sock.sock is third[0])
+    is_refusal(late.response("CONNECT"), 429, "concurrency_limited")
+    answer_now.set()
+    for sock in socks:
+        if sock is not late:
+            is_refusal(sock.response("CONNECT"), 502, "connect_refused")
 
 
 def test_beyond_the_rate_answers_come_later_but_are_the_same(weir, upstream, connect):

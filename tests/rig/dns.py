@@ -1,7 +1,8 @@
 """A DNS server that says what a test tells it to, over UDP and TCP, and remembers the questions.
 
 zone: name -> entry; an entry has A, AAAA (lists), CNAME, rcode (a name), ttl,
-drop (no answer), A_drop, AAAA_drop, delay (seconds), servfail by rcode,
+drop (no answer), A_drop, AAAA_drop, delay (seconds), hold (an Event that the
+answer waits for, HELD_MAX at most), servfail by rcode,
 sequence (one entry for each A question, the last for ever) and before (bytes
 sent ahead of the answer).  A name without an entry gets `default`, or NXDOMAIN.
 """
@@ -15,6 +16,7 @@ A, CNAME, AAAA = 1, 5, 28
 QTYPES = {A: "A", CNAME: "CNAME", AAAA: "AAAA", 16: "TXT", 65: "HTTPS"}
 RCODES = {"NOERROR": 0, "FORMERR": 1, "SERVFAIL": 2, "NXDOMAIN": 3, "NOTIMP": 4, "REFUSED": 5}
 CHAIN_MAX = 16
+HELD_MAX = 60
 
 
 def encode_name(name):
@@ -122,6 +124,8 @@ class Dns:
             entry, reply = self._answer(query, "udp")
         except (IndexError, struct.error):
             return
+        if "hold" in entry:
+            entry["hold"].wait(HELD_MAX)
         if entry.get("delay"):
             time.sleep(entry["delay"])  # the script's: how long this server thinks
         try:
