@@ -11,6 +11,7 @@
 #include "audit/quote.h"
 #include "policy/compile.h"
 
+#define WORD_MAX 256
 #define METHOD_MAX 32
 #define HOST_TEXT_MAX 512
 #define PATH_MAX_BYTES 1024
@@ -22,6 +23,7 @@
 static const char *const kinds[] = {
 	[RECORD_CONNECT] = "connect",
 	[RECORD_HTTP] = "http",
+	[RECORD_GATEWAY] = "gateway",
 	[RECORD_SYSTEM] = "system",
 };
 
@@ -126,6 +128,33 @@ put_decision(struct quoter *q, const struct record *r)
 		quote_name(q, "layer", ruleset_layer_name(r->ruleset, v->layer));
 	quote_name(q, "policy", ruleset_digest(r->ruleset));
 	quote_number(q, "generation", r->generation);
+}
+
+/* Words of a token, verified: REDACT_TEXT all the same. */
+static void
+put_word(struct quoter *q, const char *key, struct str word)
+{
+	if (word.n > 0)
+		quote_member(q, key, REDACT_TEXT, word, WORD_MAX);
+}
+
+static void
+put_session(struct quoter *q, const struct record *r)
+{
+	put_word(q, "profile", r->profile);
+	if (!r->has_session) {
+		json_key(&q->json, "session");
+		json_null(&q->json);
+		return;
+	}
+	open_member(q, "session", '{');
+	put_word(q, "issuer", r->issuer);
+	put_word(q, "tenant", r->tenant);
+	put_word(q, "sub", r->sub);
+	put_word(q, "sid", r->sid);
+	put_word(q, "turn", r->turn);
+	put_word(q, "jti", r->jti);
+	json_close(&q->json, '}');
 }
 
 static void
@@ -321,6 +350,8 @@ put_outcome(struct quoter *q, const struct record *r)
 {
 	bool is_ok = r->reason == REASON_NONE;
 
+	if (r->is_open)
+		return;
 	if (r->status != 0)
 		quote_number(q, "status", (uint64_t)r->status);
 	quote_name(
@@ -328,6 +359,46 @@ put_outcome(struct quoter *q, const struct record *r)
 	quote_name(q, "close", r->close);
 	put_flags(q, r);
 	quote_member(q, "error", REDACT_TEXT, r->error, ERROR_MAX);
+}
+
+static void
+put_tokens(struct quoter *q, const char *key, int64_t n)
+{
+	if (n > 0)
+		quote_number(q, key, (uint64_t)n);
+}
+
+static void
+put_usd(struct quoter *q, const char *key, usd_nano amount)
+{
+	char text[USD_TEXT];
+
+	quote_name(q, key, usd_print(amount, text));
+}
+
+static void
+put_money(struct quoter *q, const struct record_money *m)
+{
+	if (m == NULL)
+		return;
+	quote_member(q, "model", REDACT_TEXT, m->model, HOST_TEXT_MAX);
+	open_member(q, "usage", '{');
+	put_tokens(q, "input", m->input);
+	put_tokens(q, "cache_read", m->cache_read);
+	put_tokens(q, "cache_write", m->cache_write);
+	put_tokens(q, "output", m->output);
+	put_tokens(q, "reasoning", m->reasoning);
+	json_close(&q->json, '}');
+	open_member(q, "usd", '{');
+	put_usd(q, "reserved", m->reserved);
+	put_usd(q, "charged", m->charged);
+	quote_name(q, "basis", m->basis);
+	if (m->has_turn_left)
+		put_usd(q, "turn_left", m->turn_left);
+	if (m->has_session_left)
+		put_usd(q, "session_left", m->session_left);
+	json_close(&q->json, '}');
+	quote_name(q, "prices", m->prices);
 }
 
 /* W3C trace context, version-trace-parent-flags: what is something else is not repeated.
@@ -358,10 +429,9 @@ record_print(const struct record *r, const struct redactor *redactor, struct buf
 	quote_name(&q, "parent", r->parent);
 	quote_number(&q, "seq", r->seq);
 	quote_name(&q, "kind", kinds[r->kind]);
-	quote_name(&q, "phase", "final");
+	quote_name(&q, "phase", r->is_open ? "open" : "final");
 	put_decision(&q, r);
-	json_key(&q.json, "session");
-	json_null(&q.json);
+	put_session(&q, r);
 	put_client(&q, r);
 	put_target(&q, r);
 	put_dns(&q, r);
@@ -369,6 +439,7 @@ record_print(const struct record *r, const struct redactor *redactor, struct buf
 	put_binding(&q, r);
 	put_costs(&q, r);
 	put_outcome(&q, r);
+	put_money(&q, r->money);
 	if (is_traceparent(r->traceparent))
 		quote_member(
 		    &q, "traceparent", REDACT_TEXT, r->traceparent, r->traceparent.n);

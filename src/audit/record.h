@@ -10,11 +10,22 @@
 
 #include "audit/redact.h"
 #include "base/loop.h"
+#include "base/money.h"
 #include "policy/verdict.h"
 
-enum record_kind { RECORD_CONNECT, RECORD_HTTP, RECORD_SYSTEM };
+enum record_kind { RECORD_CONNECT, RECORD_HTTP, RECORD_GATEWAY, RECORD_SYSTEM };
 
 #define EXCHANGE_ID 27 /* 26 base32 characters and a NUL */
+
+/* What a model call used and cost. */
+struct record_money {
+	struct str model;   /* that answered */
+	const char *prices; /* the table's digest */
+	const char *basis;  /* table, reported or estimate; NULL: not settled */
+	int64_t input, cache_read, cache_write, output, reasoning; /* tokens */
+	usd_nano reserved, charged, turn_left, session_left;
+	bool has_turn_left, has_session_left;
+};
 
 /* Borrowed for the call; zero or NULL: left out. */
 struct record {
@@ -22,11 +33,14 @@ struct record {
 	const char *id, *parent; /* EXCHANGE_ID text */
 	uint64_t seq;
 	enum record_kind kind;
+	bool is_open; /* phase: open, before the end is known */
 	const struct verdict *verdict;
 	bool allowed;
 	enum reason reason; /* the final one: also faults after an allow */
 	const struct ruleset *ruleset;
 	uint64_t generation;
+	bool has_session;
+	struct str profile, issuer, tenant, sub, sid, turn, jti; /* empty: left out */
 	const char *client_addr; /* text; "unix:/path" for sockets */
 	const char *door;        /* "proxy" */
 	const struct host *host; /* canonical, when it parsed */
@@ -50,7 +64,8 @@ struct record {
 	const char *close; /* who ended it: client, origin, weir */
 	const char *flag[8];
 	size_t nflag;
-	struct str error; /* operator's words */
+	struct str error;                 /* operator's words */
+	const struct record_money *money; /* of a model call; NULL: none */
 	struct str traceparent;
 };
 

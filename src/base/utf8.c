@@ -55,6 +55,18 @@ utf8_char(struct str s, uint32_t *code)
 	return 0;
 }
 
+size_t
+utf8_put(char out[static 4], uint32_t code)
+{
+	static const unsigned char lead[] = { 0, 0, 0xc0, 0xe0, 0xf0 };
+	size_t length = code < 0x80 ? 1 : code < 0x800 ? 2 : code < 0x10000 ? 3 : 4;
+
+	for (size_t i = length; i > 1; i--, code >>= 6)
+		out[i - 1] = (char)(0x80 | (code & 0x3f));
+	out[0] = (char)(lead[length] | code);
+	return length;
+}
+
 bool
 utf8_is_valid(struct str s)
 {

@@ -12,6 +12,8 @@
 /* How many bytes the first character of s takes, 1..4; 0: s is empty or does not begin
  * with one. */
 size_t utf8_char(struct str s, uint32_t *code);
+/* Writes one character (a code that is a scalar value) and returns its length. */
+size_t utf8_put(char out[static 4], uint32_t code);
 bool utf8_is_valid(struct str s);
 /* The longest beginning of s, n bytes at most, that cuts no character in two. */
 struct str utf8_cut(struct str s, size_t n);

@@ -29,7 +29,9 @@ struct line {
 	const struct scene *scene; /* the line's own, or the common one */
 	struct scene own;
 	struct explain_ask ask;
-	struct str id; /* JSON text */
+	struct str id;     /* JSON text */
+	struct str claims; /* JSON text; p NULL: none */
+	struct grant *grant;
 };
 
 static void fault(struct line *l, const char *code, const char *fmt, ...)
@@ -46,51 +48,6 @@ fault(struct line *l, const char *code, const char *fmt, ...)
 	va_end(ap);
 }
 
-/* ---- JSON back to text, for the loaders that read text */
-
-static void
-write_key(struct json_out *j, struct str key)
-{
-	json_str(j, key);
-	buf_char(j->to, ':');
-	j->needs_comma = false;
-}
-
-static void
-write_value(struct json_out *j, const struct json_value *v)
-{
-	switch (v->type) {
-	case JSON_OBJECT:
-	case JSON_ARRAY:
-		json_open(j, v->type == JSON_OBJECT ? '{' : '[');
-		for (const struct json_value *at = v->child; at != NULL; at = at->next) {
-			if (v->type == JSON_OBJECT)
-				write_key(j, at->key);
-			write_value(j, at);
-		}
-		json_close(j, v->type == JSON_OBJECT ? '}' : ']');
-		break;
-	case JSON_STRING:
-		json_str(j, v->text);
-		break;
-	case JSON_NUMBER:
-		json_raw(j, v->text);
-		break;
-	case JSON_TRUE:
-	case JSON_FALSE:
-		json_bool(j, v->type == JSON_TRUE);
-		break;
-	case JSON_NULL:
-	case JSON_OBJECT_END:
-	case JSON_ARRAY_END:
-	case JSON_KEY:
-	case JSON_END:
-	case JSON_BAD:
-		json_null(j);
-		break;
-	}
-}
-
 static struct str
 text_of(struct line *l, const struct json_value *v)
 {
@@ -100,7 +57,7 @@ text_of(struct line *l, const struct json_value *v)
 
 	buf_init(&b, OUTPUT_MAX);
 	json_out_init(&j, &b);
-	write_value(&j, v);
+	json_value(&j, v);
 	out = arena_str(&l->arena, buf_view(&b));
 	buf_fini(&b);
 	return out.p == NULL ? STR("") : out;
@@ -306,11 +263,17 @@ take_common_scene(struct line *l)
 
 	if (c->given == NULL && !c->is_tried) {
 		c->is_tried = true;
-		c->is_loaded = scene_load(&c->laptop, NULL, &l->rep);
+		c->is_loaded = scene_load(&c->laptop, NULL, false, &l->rep);
 	}
 	l->scene = c->given != NULL ? c->given : c->is_loaded ? &c->laptop : NULL;
 	if (l->scene == NULL && l->rep.errors == 0)
 		fault(l, "no_policy", "there is neither a configuration nor a policy");
+}
+
+static void
+read_claims(struct line *l, const struct json_value *v)
+{
+	l->claims = text_of(l, v);
 }
 
 static void
@@ -333,6 +296,7 @@ static const struct {
 	{ "host_b64", read_host_b64 },
 	{ "port", read_port },
 	{ "answers", read_answers },
+	{ "claims", read_claims },
 	{ "policy", read_nothing },
 	{ "settings", read_nothing },
 };
@@ -407,13 +371,25 @@ put_malformed(const struct line *l, const char *why, struct buf *to)
 	explain_print_json(&e, NULL, l->id, to);
 }
 
+/* What a token with these claims would grant; when it is is nobody's business here. */
+static enum reason
+take_claims(struct line *l, const char **why)
+{
+	const struct claims_source source = { .settings = l->scene->settings };
+
+	return l->claims.p == NULL ? REASON_NONE
+				   : claims_recall(&l->grant, &source, l->claims, why);
+}
+
 /* False: the line could not be asked. */
 static bool
 answer(struct line *l, struct str text, struct buf *to)
 {
 	const char *why = "no JSON object";
 	struct json_value *object = json_parse(text, &l->arena, &why);
+	const struct ruleset *rules = NULL;
 	struct explained e;
+	enum reason reason;
 
 	if (object == NULL || object->type != JSON_OBJECT) {
 		put_malformed(l, why, to);
@@ -424,8 +400,11 @@ answer(struct line *l, struct str text, struct buf *to)
 		put_error(l, to);
 		return false;
 	}
-	scene_explain(&e, l->scene, &l->ask, &l->arena);
-	explain_print_json(&e, l->scene->rules, l->id, to);
+	if ((reason = take_claims(l, &why)) != REASON_NONE)
+		scene_refuse(&e, reason, why, &l->arena);
+	else
+		rules = scene_explain(&e, l->scene, l->grant, &l->ask, &l->arena);
+	explain_print_json(&e, rules, l->id, to);
 	return true;
 }
 
@@ -445,6 +424,7 @@ run_line(struct common *common, struct str text)
 	fflush(stdout);
 	buf_fini(&out);
 	report_fini(&l.rep);
+	grant_unref(l.grant);
 	scene_fini(&l.own);
 	arena_fini(&l.arena);
 	return is_asked;

@@ -8,9 +8,11 @@
 #include "cmd/main.h"
 #include "cmd/usage.h"
 #include "conf/settings.h"
+#include "meter/price.h"
 #include "net/roots.h"
 #include "policy/compile.h"
 #include "policy/hosts.h"
+#include "proxy/route.h"
 
 #define OUTPUT_MAX ((size_t)64 << 20)
 
@@ -65,6 +67,17 @@ check_policies(const char *const *path, size_t n, const struct ruleset_terms *te
 	ruleset_free(rs);
 }
 
+static void
+check_providers(const struct settings *s, struct report *rep)
+{
+	struct prices *prices = NULL;
+
+	routes_free(routes_build(s, rep));
+	if (s->gateway_prices != NULL &&
+	    prices_load(&prices, s->gateway_prices, rep) == 0)
+		prices_free(prices);
+}
+
 /* *terms become those of the configuration, when it could be read. */
 static void
 check_config(const char *path, struct ruleset_terms *terms, struct report *rep,
@@ -82,8 +95,10 @@ check_config(const char *path, struct ruleset_terms *terms, struct report *rep,
 	if (s->tls_roots != NULL && !roots_are_usable(s->tls_roots))
 		settings_refuse_roots(s, rep);
 	static_hosts_free(static_hosts_build(s, rep, &n), n);
+	check_providers(s, rep);
 	check_policies(
 	    (const char *const *)s->policies.p, s->policies.n, terms, rep, tally);
+	terms->settings = NULL;
 	settings_free(s);
 }
 

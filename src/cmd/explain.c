@@ -8,18 +8,20 @@
 #include <unistd.h>
 
 #include "base/err.h"
+#include "base/loop.h"
 #include "cmd/batch.h"
 #include "cmd/lookup.h"
 #include "cmd/main.h"
 #include "cmd/usage.h"
+#include "policy/token.h"
 #include "wire/http.h"
 
 #define ANSWERS_MAX 64
 #define OUTPUT_MAX ((size_t)64 << 20)
 
 static const char help[] =
-    "usage: weir explain [-c FILE] [--json] [--answer ADDR]... [--resolve] [METHOD] "
-    "TARGET\n"
+    "usage: weir explain [-c FILE] [--json] [--claims FILE|--token JWT]\n"
+    "           [--answer ADDR]... [--resolve] [METHOD] TARGET\n"
     "       weir explain [-c FILE] --batch\n"
     "\n"
     "Says what would happen to a request, and why, by the code that decides live.\n"
@@ -28,6 +30,8 @@ static const char help[] =
     "\n"
     "  -c, --config FILE   the configuration (weir.yaml(5)); none: what a laptop runs\n"
     "      --json          one JSON object instead of text\n"
+    "      --claims FILE   as a session with these claims (JSON; - is standard input)\n"
+    "      --token JWT     as whoever brings this token, here and now\n"
     "      --answer ADDR   what the name resolves to; may be repeated\n"
     "      --resolve       ask the configured name servers\n"
     "      --batch         JSON lines on standard input, one JSON line out for each\n"
@@ -42,25 +46,39 @@ struct options {
 	struct addr answer[ANSWERS_MAX];
 	size_t nanswer;
 	const char *method, *target;
+	const char *claims, *token;
+};
+
+/* Whom it is explained for; all zero: anybody. */
+struct asker {
+	struct grant *grant;
+	enum reason reason; /* REASON_NONE, or why nothing is granted */
+	const char *why;
 };
 
 static int
-explain_text(const struct options *o, const struct scene *s, struct explain_ask *ask)
+explain_text(const struct options *o, const struct scene *s, const struct asker *who,
+    struct explain_ask *ask)
 {
+	const struct ruleset *rules = NULL;
 	struct explained e;
 	struct arena a;
 	struct buf b;
 
 	arena_init(&a, (size_t)8 << 20);
 	buf_init(&b, OUTPUT_MAX);
-	scene_explain(&e, s, ask, &a);
+	if (who->reason != REASON_NONE)
+		scene_refuse(&e, who->reason, who->why, &a);
+	else
+		rules = scene_explain(&e, s, who->grant, ask, &a);
 	if (o->is_json) {
-		explain_print_json(&e, s->rules, STR_NONE, &b);
+		explain_print_json(&e, rules, STR_NONE, &b);
 		buf_char(&b, '\n');
 	} else {
-		explain_print_text(&e, s->rules, &b);
-		if (memmem(ask->target.p, ask->target.n, ":", 1) == NULL ||
-		    (ask->method.n > 0 && !e.has_target))
+		explain_print_text(&e, rules, &b);
+		if (who->reason == REASON_NONE &&
+		    (memmem(ask->target.p, ask->target.n, ":", 1) == NULL ||
+			(ask->method.n > 0 && !e.has_target)))
 			buf_text(&b, "\nA target is HOST:PORT, http://HOST/PATH or "
 				     "https://HOST/PATH.\n");
 	}
@@ -72,14 +90,15 @@ explain_text(const struct options *o, const struct scene *s, struct explain_ask 
 
 /* As the live path: only a name that policy admits is ever asked for. */
 static bool
-is_worth_asking(const struct scene *s, struct explain_ask ask, struct host *host)
+is_worth_asking(const struct scene *s, const struct asker *who, struct explain_ask ask,
+    struct host *host)
 {
 	struct explained e;
 	struct arena a;
 	bool allow;
 
 	arena_init(&a, (size_t)8 << 20);
-	scene_explain(&e, s, &ask, &a);
+	(void)scene_explain(&e, s, who->grant, &ask, &a);
 	allow = e.verdict.allow && !e.is_address_evaluated;
 	*host = e.host;
 	arena_fini(&a);
@@ -87,14 +106,15 @@ is_worth_asking(const struct scene *s, struct explain_ask ask, struct host *host
 }
 
 static int
-explain_resolved(const struct options *o, const struct scene *s, struct explain_ask *ask)
+explain_resolved(const struct options *o, const struct scene *s, const struct asker *who,
+    struct explain_ask *ask)
 {
 	struct found found = { .err = 0 };
 	struct host host;
 	const char *why;
 
-	if (!is_worth_asking(s, *ask, &host))
-		return explain_text(o, s, ask);
+	if (who->reason != REASON_NONE || !is_worth_asking(s, who, *ask, &host))
+		return explain_text(o, s, who, ask);
 	if (!lookup_wait(&found, &host, s->settings, s->host, s->nhost, &why)) {
 		fprintf(stderr, "weir explain: %s\n", why);
 		return EXIT_UNAVAILABLE;
@@ -105,11 +125,11 @@ explain_resolved(const struct options *o, const struct scene *s, struct explain_
 	if (found.err != 0)
 		ask->dns_error =
 		    found.err == ERR_DNS_TIMEOUT ? REASON_DNS_TIMEOUT : REASON_DNS_FAILED;
-	return explain_text(o, s, ask);
+	return explain_text(o, s, who, ask);
 }
 
 static int
-explain_one(const struct options *o, const struct scene *s)
+explain_one(const struct options *o, const struct scene *s, const struct asker *who)
 {
 	struct explain_ask ask;
 
@@ -117,7 +137,87 @@ explain_one(const struct options *o, const struct scene *s)
 	ask.answer = o->answer;
 	ask.nanswer = o->nanswer;
 	ask.has_answers = o->nanswer > 0;
-	return o->wants_resolve ? explain_resolved(o, s, &ask) : explain_text(o, s, &ask);
+	return o->wants_resolve ? explain_resolved(o, s, who, &ask)
+				: explain_text(o, s, who, &ask);
+}
+
+/* ---- whom it is explained for */
+
+static bool
+read_file(const char *path, struct buf *to)
+{
+	bool is_stdin = strcmp(path, "-") == 0;
+	FILE *f = is_stdin ? stdin : fopen(path, "re");
+	char piece[4096];
+	size_t n;
+
+	while (f != NULL && (n = fread(piece, 1, sizeof(piece), f)) > 0)
+		buf_add(to, piece, n);
+	bool is_read = f != NULL && !ferror(f) && !to->is_over;
+	if (!is_read)
+		fprintf(stderr, "weir explain: %s cannot be read: %s\n", path,
+		    to->is_over ? "it is too large" : strerror(errno));
+	if (f != NULL && !is_stdin)
+		fclose(f);
+	return is_read;
+}
+
+static int
+asker_of_claims(struct asker *who, const struct scene *s, const char *path)
+{
+	const struct claims_source source = { .settings = s->settings };
+	struct buf json;
+	int status = EXIT_NOINPUT;
+
+	buf_init(&json, (size_t)1 << 20);
+	if (read_file(path, &json)) {
+		who->reason =
+		    claims_recall(&who->grant, &source, buf_view(&json), &who->why);
+		status = EXIT_YES;
+	}
+	buf_fini(&json);
+	return status;
+}
+
+static int
+asker_of_token(
+    struct asker *who, const struct scene *s, const char *token, struct report *rep)
+{
+	struct keys *k = keys_load(s->settings, rep);
+
+	if (k == NULL)
+		return EXIT_CONFIG;
+	who->reason = token_verify(
+	    &who->grant, k, str_of(token), clock_wall_us() / 1000000, &who->why);
+	keys_free(k);
+	return EXIT_YES;
+}
+
+static int
+find_asker(
+    struct asker *who, const struct options *o, struct scene *s, struct report *rep)
+{
+	int status = o->claims != NULL  ? asker_of_claims(who, s, o->claims)
+		     : o->token != NULL ? asker_of_token(who, s, o->token, rep)
+					: EXIT_YES;
+
+	if (who->grant != NULL && !scene_take_profile(s, who->grant, rep))
+		return EXIT_CONFIG;
+	return status;
+}
+
+static int
+explain_in(const struct options *o, struct scene *s, struct report *rep)
+{
+	struct asker who = { .reason = REASON_NONE };
+	int status;
+
+	if (o->is_batch)
+		return batch_run(s);
+	if ((status = find_asker(&who, o, s, rep)) == EXIT_YES)
+		status = explain_one(o, s, &who);
+	grant_unref(who.grant);
+	return status;
 }
 
 static int
@@ -135,12 +235,13 @@ explain_with(const struct options *o)
 	if (o->is_batch && o->config == NULL)
 		return batch_run(NULL);
 	report_init(&rep);
-	if (scene_load(&scene, o->config, &rep)) {
-		status = o->is_batch ? batch_run(&scene) : explain_one(o, &scene);
+	bool has_asker = o->claims != NULL || o->token != NULL;
+	if (scene_load(&scene, o->config, has_asker, &rep)) {
+		status = explain_in(o, &scene, &rep);
 		scene_fini(&scene);
-	} else {
-		report_say(&rep);
 	}
+	if (rep.errors > 0)
+		report_say(&rep);
 	report_fini(&rep);
 	return status;
 }
@@ -148,9 +249,12 @@ explain_with(const struct options *o)
 static int
 read_words(struct options *o, int n, char *const *word)
 {
-	if (o->is_batch && (n > 0 || o->nanswer > 0 || o->wants_resolve || o->is_json))
+	if (o->is_batch && (n > 0 || o->nanswer > 0 || o->wants_resolve || o->is_json ||
+			       o->claims != NULL || o->token != NULL))
 		return usage_refuse(
 		    "explain", "--batch reads everything from standard input");
+	if (o->claims != NULL && o->token != NULL)
+		return usage_refuse("explain", "--claims and --token exclude each other");
 	if (o->wants_resolve && o->nanswer > 0)
 		return usage_refuse(
 		    "explain", "--resolve and --answer exclude each other");
@@ -185,6 +289,8 @@ cmd_explain(int argc, char **argv)
 	static const struct option longs[] = {
 		{ "config", required_argument, NULL, 'c' },
 		{ "json", no_argument, NULL, 'j' },
+		{ "claims", required_argument, NULL, 'C' },
+		{ "token", required_argument, NULL, 't' },
 		{ "answer", required_argument, NULL, 'a' },
 		{ "resolve", no_argument, NULL, 'r' },
 		{ "batch", no_argument, NULL, 'b' },
@@ -206,6 +312,12 @@ cmd_explain(int argc, char **argv)
 		case 'a':
 			if ((status = add_answer(&o, optarg)) != EXIT_YES)
 				return status;
+			break;
+		case 'C':
+			o.claims = optarg;
+			break;
+		case 't':
+			o.token = optarg;
 			break;
 		case 'r':
 			o.wants_resolve = true;

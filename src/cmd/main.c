@@ -33,10 +33,15 @@ static const struct {
 	const char *help;
 } commands[] = {
 	{ "check", cmd_check, "say all that is wrong with configuration and policies" },
+	{ "ctl", cmd_ctl, "an operator's commands to a running weir" },
 	{ "explain", cmd_explain, "what would happen to a request, and why" },
+	{ "ledger", cmd_ledger,
+	    "what was spent: show, export, verify, correct, reconcile" },
+	{ "meter", cmd_meter, "what a recorded model call cost, or why it may not run" },
 	{ "redact", cmd_redact,
 	    "copy standard input to standard output without its secrets" },
 	{ "run", cmd_run, "the proxy: decide, dial, relay, record" },
+	{ "token", cmd_token, "make session tokens and their keys, look at tokens" },
 };
 
 #define COMMANDS (sizeof(commands) / sizeof(commands[0]))

@@ -9,7 +9,11 @@
 /* argv[0] is the subcommand's name. */
 int cmd_run(int argc, char **argv);
 int cmd_check(int argc, char **argv);
+int cmd_ctl(int argc, char **argv);
 int cmd_explain(int argc, char **argv);
+int cmd_ledger(int argc, char **argv);
+int cmd_meter(int argc, char **argv);
 int cmd_redact(int argc, char **argv);
+int cmd_token(int argc, char **argv);
 
 #endif

@@ -6,7 +6,7 @@
 #include "policy/quickstart.h"
 
 bool
-scene_load(struct scene *s, const char *path, struct report *rep)
+scene_load(struct scene *s, const char *path, bool is_ahead, struct report *rep)
 {
 	const struct ruleset_source builtin = { "quickstart",
 		{ quickstart_yaml, quickstart_yaml_n }, false };
@@ -14,8 +14,9 @@ scene_load(struct scene *s, const char *path, struct report *rep)
 	struct resolver_options dns;
 	struct snapshot_inputs in = { .service = server };
 	size_t errors = rep->errors;
-	struct settings *set =
-	    path == NULL ? settings_laptop(rep) : settings_load_file(path, rep);
+	struct settings *set = path == NULL ? settings_laptop(rep)
+			       : is_ahead   ? settings_load_file_ahead(path, rep)
+					    : settings_load_file(path, rep);
 
 	*s = (struct scene){ 0 };
 	if (set == NULL)
@@ -73,13 +74,45 @@ scene_fini(struct scene *s)
 		ruleset_free(s->rules);
 		settings_free(s->settings);
 	}
+	ruleset_free(s->profile);
 	*s = (struct scene){ 0 };
 }
 
-void
-scene_explain(struct explained *out, const struct scene *s, struct explain_ask *ask,
-    struct arena *a)
+/* Those of the grant's profile, inside them its network; NULL: they do not load. */
+static const struct ruleset *
+rules_for(const struct scene *s, struct grant *grant, struct arena *a)
 {
+	const struct ruleset *rules = s->profile != NULL ? s->profile : s->rules;
+
+	return grant == NULL ? rules : grants_narrow(rules, &grant, 1, a);
+}
+
+bool
+scene_take_profile(struct scene *s, const struct grant *grant, struct report *rep)
+{
+	const struct session_profile *p = profile_find(s->settings, grant->profile);
+	struct ruleset_terms terms = ruleset_terms_of(s->settings);
+
+	if (p == NULL || p->policies.n == 0)
+		return true;
+	s->profile =
+	    ruleset_load((const char *const *)p->policies.p, p->policies.n, &terms, rep);
+	return s->profile != NULL;
+}
+
+void
+scene_refuse(struct explained *out, enum reason reason, const char *why, struct arena *a)
+{
+	*out = (struct explained){ .trace = { .arena = a },
+		.verdict = { .reason = reason, .why = why } };
+	trace_add(&out->trace, "session", NULL, NULL, "deny", why);
+}
+
+const struct ruleset *
+scene_explain(struct explained *out, const struct scene *s, struct grant *grant,
+    struct explain_ask *ask, struct arena *a)
+{
+	const struct ruleset *rules = rules_for(s, grant, a);
 	struct host host;
 	bool is_known = ask->has_answers || ask->dns_error != REASON_NONE;
 
@@ -90,5 +123,9 @@ scene_explain(struct explained *out, const struct scene *s, struct explain_ask *
 				ask->nanswer = s->host[i].naddr;
 				ask->has_answers = true;
 			}
-	explain(out, s->rules, &s->place, ask, a);
+	if (rules == NULL)
+		scene_refuse(out, REASON_OVERLOADED, NULL, a);
+	else
+		explain(out, rules, &s->place, ask, a);
+	return rules;
 }

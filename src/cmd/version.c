@@ -7,6 +7,7 @@
 #include "cmd/version.h"
 
 #include <ares.h>
+#include <brotli/decode.h>
 #include <event2/event.h>
 #include <libpsl.h>
 #include <openssl/crypto.h>
@@ -14,6 +15,8 @@
 #define PCRE2_CODE_UNIT_WIDTH 8
 #include <pcre2.h>
 #include <yaml.h>
+#include <zlib.h>
+#include <zstd.h>
 
 #define TEXT_OF_(x) #x
 #define TEXT_OF(x) TEXT_OF_(x)
@@ -39,6 +42,24 @@ pcre2_running(void)
 	return version;
 }
 
+static const char *
+brotli_running(void)
+{
+	static char version[32]; /* 0xMMMmmmppp */
+	uint32_t v = BrotliDecoderVersion();
+
+	snprintf(
+	    version, sizeof(version), "%u.%u.%u", v >> 24, v >> 12 & 0xfff, v & 0xfff);
+	return version;
+}
+
+/* It has no function that tells. */
+static const char *
+jwt_running(void)
+{
+	return "unknown";
+}
+
 static const struct {
 	const char *name, *compiled;
 	const char *(*running)(void);
@@ -48,7 +69,11 @@ static const struct {
 	{ "c-ares", ARES_VERSION_STR, cares_running },
 	{ "PCRE2", TEXT_OF(PCRE2_MAJOR) "." TEXT_OF(PCRE2_MINOR), pcre2_running },
 	{ "libyaml", YAML_COMPILED, yaml_get_version_string },
+	{ "libjwt", JWT_COMPILED, jwt_running },
 	{ "libpsl", PSL_VERSION, psl_get_version },
+	{ "zlib", ZLIB_VERSION, zlibVersion },
+	{ "brotli", BROTLI_COMPILED, brotli_running },
+	{ "zstd", ZSTD_VERSION_STRING, ZSTD_versionString },
 };
 
 static bool

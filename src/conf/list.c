@@ -221,12 +221,40 @@ paths_read(
 	return texts_read(l, row, n, field, path_read_one);
 }
 
+static bool
+text_read_one(const struct loading *l, const struct node *n, void *slot)
+{
+	struct str text;
+
+	if (!node_str(l->t, n, l->rep, &text))
+		return false;
+	for (size_t i = 0; i < text.n; i++)
+		if ((unsigned char)text.p[i] <= ' ' || text.p[i] == 0x7f)
+			text.n = 0;
+	if (text.n == 0 || text.n > 255) {
+		node_error(l->t, n, l->rep, "bad_text", NULL,
+		    "1 to 255 characters that can be seen must stand here");
+		return false;
+	}
+	*(char **)slot = str_dup(text);
+	return true;
+}
+
+static bool
+text_list_read(
+    const struct loading *l, const struct row *row, const struct node *n, void *field)
+{
+	return texts_read(l, row, n, field, text_read_one);
+}
+
+const struct type type_LIST_text = { "list of texts", "entries", text_list_read,
+	texts_same, texts_free, NULL, NULL };
 const struct type type_LIST_listen = { "list of listeners", "entries", listen_read,
-	texts_same, texts_free };
+	texts_same, texts_free, NULL, NULL };
 const struct type type_LIST_server = { "list of addresses", "entries", server_read,
-	texts_same, texts_free };
+	texts_same, texts_free, NULL, NULL };
 const struct type type_LIST_path = { "list of paths", "entries", paths_read, texts_same,
-	texts_free };
+	texts_free, NULL, NULL };
 
 /* ---- prefixes */
 
@@ -336,9 +364,9 @@ prefixes_free(void *field)
 }
 
 const struct type type_LIST_prefix = { "list of ranges", "entries", prefix_list_read,
-	prefixes_same, prefixes_free };
+	prefixes_same, prefixes_free, NULL, NULL };
 const struct type type_LIST_nat64 = { "list of IPv6 /96", "entries", nat64_read,
-	prefixes_same, prefixes_free };
+	prefixes_same, prefixes_free, NULL, NULL };
 
 /* ---- static answers */
 
@@ -442,4 +470,4 @@ hosts_same(const void *a, const void *b)
 }
 
 const struct type type_MAP_hosts = { "block of names and lists of addresses", "entries",
-	hosts_read, hosts_same, hosts_free };
+	hosts_read, hosts_same, hosts_free, NULL, NULL };

@@ -13,21 +13,25 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "conf/rows.h"
 #include "conf/text.h"
-#include "conf/value.h"
 
 static const struct row rows[] = {
 #define SETTING(field, key, type, fallback, min, max, reloadable, help) \
 	{ key, &type_##type, fallback, min, max, reloadable, help, \
-		offsetof(struct settings, field) },
+		offsetof(struct settings, field), false, false },
+#define LATER(field, key, type, fallback, min, max, reloadable, help) \
+	{ key, &type_##type, fallback, min, max, reloadable, help, \
+		offsetof(struct settings, field), true, false },
 #include "conf/settings.def"
 #undef SETTING
+#undef LATER
 };
 
 #define ROWS (sizeof(rows) / sizeof(rows[0]))
-#define KEY_MAX 64 /* longer than any key of settings.def */
+_Static_assert(ROWS <= ROWS_MAX, "rows.h has room for every row");
 
-enum written { NOT_WRITTEN, WRITTEN_WELL, WRITTEN_BADLY };
+static const struct rows all_rows = { rows, ROWS, NULL };
 
 /* A load under way. */
 struct load {
@@ -36,198 +40,10 @@ struct load {
 	enum written written[ROWS];
 };
 
-/* ---- rows by key */
-
-struct found {
-	const struct row *row; /* NULL: no such key */
-	bool is_section;       /* rows lie below it */
-	bool has_secret;       /* it is, or a row below it is, a secret */
-};
-
-/* What stands behind `prefix` ("" or "dns.") and `key`. */
-static struct found
-row_find(const char *prefix, struct str key)
+static const void *
+field_of(const struct settings *s, const struct row *row)
 {
-	struct found found = { 0 };
-	struct str before = str_of(prefix);
-	size_t at;
-
-	if (key.n == 0 || str_find(key, '.', &at))
-		return found;
-	for (size_t i = 0; i < ROWS; i++) {
-		struct str rest = str_of(rows[i].key);
-		if (!str_starts(rest, before))
-			continue;
-		rest = str_sub(rest, before.n, rest.n);
-		if (!str_starts(rest, key) || (rest.n > key.n && rest.p[key.n] != '.'))
-			continue;
-		found.has_secret |= rows[i].type == &type_SECRET;
-		if (rest.n == key.n)
-			found.row = &rows[i];
-		else
-			found.is_section = true;
-	}
-	return found;
-}
-
-/* The keys that may stand behind `prefix`, each once; texts are in `memory`. */
-static size_t
-keys_behind(
-    const char *prefix, char memory[static ROWS][KEY_MAX], const char *key[static ROWS])
-{
-	struct str before = str_of(prefix);
-	size_t n = 0;
-
-	for (size_t i = 0; i < ROWS; i++) {
-		struct str rest = str_of(rows[i].key), word;
-		if (!str_starts(rest, before))
-			continue;
-		rest = str_sub(rest, before.n, rest.n);
-		str_split(&rest, '.', &word);
-		snprintf(memory[n], KEY_MAX, "%.*s", STR_ARG(word));
-		key[n] = memory[n];
-		if (n == 0 ||
-		    strcmp(key[n - 1], key[n]) != 0) /* rows of a section are together */
-			n++;
-	}
-	return n;
-}
-
-/* Where else a key of that name stands: "dns.timeout", or NULL. */
-static const char *
-elsewhere(struct str key)
-{
-	for (size_t i = 0; i < ROWS; i++) {
-		struct str full = str_of(rows[i].key), last = full;
-		size_t dot;
-		if (str_rfind(full, '.', &dot))
-			last = str_sub(full, dot + 1, full.n);
-		if (str_eq(full, key) || str_eq(last, key))
-			return rows[i].key;
-	}
-	return NULL;
-}
-
-/* "" when nothing comes near. */
-static void
-suggest(const char *prefix, struct str key, char out[static KEY_MAX])
-{
-	char memory[ROWS][KEY_MAX];
-	const char *candidate[ROWS];
-	size_t n = keys_behind(prefix, memory, candidate);
-	const char *near = report_suggest(key, candidate, n);
-
-	snprintf(out, KEY_MAX, "%s", near == NULL ? "" : near);
-}
-
-/* ---- secrets are hidden before anything is said about the file */
-
-/* Might the value behind this key be a secret, also when the key is misspelt? */
-static bool
-may_be_secret(const char *prefix, const struct node *n)
-{
-	struct found found = row_find(prefix, n->key);
-	char near[KEY_MAX];
-
-	if (found.row == NULL && !found.is_section) {
-		suggest(prefix, n->key, near);
-		found = row_find(prefix, str_of(near));
-		return found.row == NULL || found.has_secret;
-	}
-	return found.has_secret && (found.row != NULL || n->type != NODE_BLOCK);
-}
-
-static void
-hide_secrets(struct tree *t, const struct node *block, const char *prefix)
-{
-	for (const struct node *n = block->child; n != NULL; n = n->next) {
-		char inner[KEY_MAX];
-		if (may_be_secret(prefix, n)) {
-			tree_hide(t, n);
-		} else if (n->type == NODE_BLOCK && row_find(prefix, n->key).is_section) {
-			snprintf(
-			    inner, sizeof(inner), "%s%.*s.", prefix, STR_ARG(n->key));
-			hide_secrets(t, n, inner);
-		}
-	}
-}
-
-/* ---- reading */
-
-static bool
-is_of_a_policy(struct str key)
-{
-	return str_eq(key, STR("allow")) || str_eq(key, STR("deny")) ||
-	       str_eq(key, STR("network")) || str_eq(key, STR("expect")) ||
-	       str_eq(key, STR("policy")) || str_eq(key, STR("mode"));
-}
-
-static void
-unknown_key(const struct load *load, const struct node *n, const char *prefix)
-{
-	const char *other = elsewhere(n->key);
-	char near[KEY_MAX], hint[2 * KEY_MAX] = "";
-
-	suggest(prefix, n->key, near);
-	if (near[0] != '\0')
-		snprintf(hint, sizeof(hint), "did you mean \"%s%s\"?", prefix, near);
-	else if (other != NULL)
-		snprintf(hint, sizeof(hint), "did you mean \"%s\"?", other);
-	else if (prefix[0] == '\0' && is_of_a_policy(n->key))
-		snprintf(hint, sizeof(hint),
-		    "this is a key of a policy; name its file under policies");
-	node_key_error(load->l.t, n, load->l.rep, "unknown_key",
-	    hint[0] == '\0' ? NULL : hint, "there is no key \"%s%.*s\"", prefix,
-	    STR_ARG(n->key));
-}
-
-static void *
-field_of(struct settings *s, const struct row *row)
-{
-	return (char *)s + row->offset;
-}
-
-static void
-read_block(struct load *load, const struct node *block, const char *prefix)
-{
-	for (const struct node *n = block->child; n != NULL; n = n->next) {
-		struct found found = row_find(prefix, n->key);
-		const struct row *row = found.row;
-		char inner[KEY_MAX];
-		if (row != NULL) {
-			bool is_read =
-			    row->type->read(&load->l, row, n, field_of(load->s, row));
-			load->written[row - rows] =
-			    is_read ? WRITTEN_WELL : WRITTEN_BADLY;
-		} else if (!found.is_section) {
-			unknown_key(load, n, prefix);
-		} else if (node_is(load->l.t, n, load->l.rep, NODE_BLOCK)) {
-			snprintf(
-			    inner, sizeof(inner), "%s%.*s.", prefix, STR_ARG(n->key));
-			read_block(load, n, inner);
-		}
-	}
-}
-
-/* Defaults are read by the readers of their types: what settings.def says is what one
- * could write. */
-static void
-apply_defaults(struct load *load)
-{
-	struct tree t = { 0 };
-	struct report rep;
-
-	report_init(&rep);
-	struct loading l = { &t, "/", &rep };
-	for (size_t i = 0; i < ROWS; i++) {
-		if (rows[i].fallback == NULL || load->written[i] == WRITTEN_WELL)
-			continue;
-		struct node n = { .type = NODE_SCALAR, .text = str_of(rows[i].fallback) };
-		bool is_read =
-		    rows[i].type->read(&l, &rows[i], &n, field_of(load->s, &rows[i]));
-		assert(is_read && rep.errors == 0);
-	}
-	report_fini(&rep);
+	return (const char *)s + row->offset;
 }
 
 /* ---- what a configuration as a whole must satisfy */
@@ -348,20 +164,136 @@ check_listeners(const struct load *load)
 		}
 }
 
-/* The policies are then looked at in the same run, as they will be served. */
+/* Over TCP anybody could ask; a Unix socket knows its peer. */
+static void
+check_admin(const struct load *load)
+{
+	const struct texts *list = &load->s->listen_admin;
+
+	for (size_t i = 0; i < list->n; i++)
+		if (!str_starts(str_of(list->p[i]), STR("unix:")))
+			key_finding(load->s, load->l.rep, SEVERITY_ERROR, "listen.admin",
+			    "admin_not_unix",
+			    "%s: operators are known by their Unix socket: write "
+			    "\"unix:/run/weir/admin.sock\"",
+			    list->p[i]);
+}
+
+/* ---- what production: true refuses */
+
+static bool
+has_no_boundary(const struct settings *s)
+{
+	return s->boundary_kind == BOUNDARY_UNWRITTEN;
+}
+
+static bool
+has_no_sessions(const struct settings *s)
+{
+	return s->sessions_keys.n == 0 && s->sessions_static.n == 0;
+}
+
+static bool
+lets_strangers_in(const struct settings *s)
+{
+	return !s->sessions_required;
+}
+
+static bool
+has_laptop_session(const struct settings *s)
+{
+	return s->sessions_default != NULL;
+}
+
+static bool
+has_plain_upstream(const struct settings *s)
+{
+	for (size_t i = 0; i < s->gateway_providers.n; i++)
+		if (!str_starts(
+			str_of(s->gateway_providers.p[i].upstream), STR("https://")))
+			return true;
+	return false;
+}
+
+static bool
+forgets_spend(const struct settings *s)
+{
+	return strcmp(s->ledger_url, "memory:") == 0;
+}
+
+static bool
+has_endless_session(const struct settings *s)
+{
+	return s->gateway_providers.n > 0 && s->budget_default.session_usd < 0 &&
+	       s->budget_max.session_usd < 0;
+}
+
+static bool
+has_endless_tenant(const struct settings *s)
+{
+	for (size_t i = 0; i < s->budget_tenants.n; i++)
+		if (strcmp(s->budget_tenants.p[i].name, "*") == 0)
+			return false;
+	return s->gateway_providers.n > 0;
+}
+
+static bool
+drops_records(const struct settings *s)
+{
+	return s->audit_on_failure == ON_FAILURE_DROP;
+}
+
+static const struct {
+	const char *key, *code;
+	bool (*is_so)(const struct settings *s);
+	const char *sentence;
+} refused[] = {
+	{ "boundary", "no_boundary", has_no_boundary,
+	    "production: true wants boundary: { kind: ... }: what keeps a sandbox from "
+	    "going around weir, which builds no wall itself" },
+	{ "sessions", "no_sessions", has_no_sessions,
+	    "production: true wants sessions.keys or sessions.static: who may use weir" },
+	{ "sessions.required", "sessions_not_required", lets_strangers_in,
+	    "production: true lets in nobody without a session" },
+	{ "sessions.default", "laptop_session", has_laptop_session,
+	    "sessions.default is for production: false" },
+	{ "gateway.providers", "plain_upstream", has_plain_upstream,
+	    "with production: true a provider's upstream begins with https://" },
+	{ "ledger.url", "memory_ledger", forgets_spend,
+	    "a ledger in memory forgets what was spent, which production: true does not "
+	    "allow" },
+	{ "budget", "endless_session", has_endless_session,
+	    "production: true with a provider wants budget.default.sessionUsd or "
+	    "budget.max.sessionUsd" },
+	{ "budget", "endless_tenant", has_endless_tenant,
+	    "production: true with a provider wants budget.tenants to have \"*\"" },
+	{ "audit.on_failure", "drops_records", drops_records,
+	    "with production: true what cannot be recorded is refused, never dropped" },
+};
+
+static void
+check_production(const struct load *load)
+{
+	for (size_t i = 0; i < sizeof(refused) / sizeof(refused[0]); i++)
+		if (refused[i].is_so(load->s) && !is_bad(load, refused[i].key))
+			key_finding(load->s, load->l.rep, SEVERITY_ERROR, refused[i].key,
+			    refused[i].code, "%s", refused[i].sentence);
+}
+
+void
+settings_check_user(const struct settings *s, enum severity severity, struct report *rep)
+{
+	if (s->production && s->user == NULL && geteuid() == 0)
+		key_finding(s, rep, severity, "user", "runs_as_root",
+		    "production: true does not run as root: write user: weir");
+}
+
+/* Afterwards: the policies are looked at in the same run. */
 static void
 refuse_production(const struct load *load)
 {
-	struct settings *s = load->s;
-
-	if (!s->production || is_bad(load, "production"))
-		return;
-	key_finding(s, load->l.rep, SEVERITY_ERROR, "production",
-	    "production_unavailable",
-	    "production: true%s needs sessions, which this build lacks; "
-	    "write production: false",
-	    node_of(s, "production") == NULL ? " (the default)" : "");
-	s->production = false;
+	if (load->s->production && !is_bad(load, "production"))
+		check_production(load);
 }
 
 /* What only a whole configuration has. */
@@ -499,13 +431,21 @@ settings_new(struct load *load)
 	load->s = mem_zalloc(sizeof(*load->s));
 	load->s->tree = load->l.t;
 	if (load->l.t != NULL) {
-		hide_secrets(load->l.t, load->l.t->root, "");
-		read_block(load, load->l.t->root, "");
+		rows_hide(&load->l, &all_rows, load->l.t->root);
+		(void)rows_read(
+		    &load->l, &all_rows, load->l.t->root, load->s, load->written);
 	}
-	apply_defaults(load);
+	rows_default(&all_rows, load->s, load->written);
+	/* nobody could bring a session where there are none */
+	if (!load->s->production && has_no_sessions(load->s) &&
+	    node_of(load->s, "sessions.required") == NULL)
+		load->s->sessions_required = false;
 	return load->s;
 }
 
+/* Of the file: the whole of it, or values alone; with the rows marked LATER, or without.
+ */
+enum reach { SERVED, AHEAD };
 /* Every key is one of a policy: nothing else need be said of it. */
 static bool
 is_policy(const struct node *root)
@@ -515,7 +455,7 @@ is_policy(const struct node *root)
 	if (n == NULL)
 		return false;
 	for (; n != NULL; n = n->next)
-		if (!is_of_a_policy(n->key))
+		if (!rows_is_of_a_policy(n->key))
 			return false;
 	return true;
 }
@@ -523,9 +463,14 @@ is_policy(const struct node *root)
 /* Takes the tree. */
 static struct settings *
 settings_load(struct tree *t, const char *directory, struct report *rep, bool is_whole,
-    size_t errors_before)
+    enum reach reach, size_t errors_before)
 {
-	struct load load = { .l = { t, directory, rep } };
+	struct load load = {
+		.l = { .t = t,
+		    .directory = directory,
+		    .rep = rep,
+		    .is_ahead = reach == AHEAD },
+	};
 
 	if (t == NULL)
 		return NULL;
@@ -539,6 +484,7 @@ settings_load(struct tree *t, const char *directory, struct report *rep, bool is
 	struct settings *s = settings_new(&load);
 	check_heads(&load);
 	check_listeners(&load);
+	check_admin(&load);
 	if (is_whole)
 		check_whole(&load);
 	bool is_good = rep->errors == errors_before;
@@ -557,19 +503,41 @@ settings_load_text(
 	size_t errors = rep->errors;
 
 	return settings_load(
-	    tree_read_text(name, text, rep), directory, rep, false, errors);
+	    tree_read_text(name, text, rep), directory, rep, false, SERVED, errors);
+}
+
+struct settings *
+settings_load_text_ahead(
+    const char *name, struct str text, const char *directory, struct report *rep)
+{
+	size_t errors = rep->errors;
+
+	return settings_load(
+	    tree_read_text(name, text, rep), directory, rep, false, AHEAD, errors);
+}
+
+static struct settings *
+load_file(const char *path, enum reach reach, struct report *rep)
+{
+	size_t errors = rep->errors;
+	char *directory = directory_of(path);
+	struct settings *s = settings_load(tree_read_file(path, TREE_CONFIG_MAX, rep),
+	    directory, rep, true, reach, errors);
+
+	free(directory);
+	return s;
 }
 
 struct settings *
 settings_load_file(const char *path, struct report *rep)
 {
-	size_t errors = rep->errors;
-	char *directory = directory_of(path);
-	struct settings *s = settings_load(
-	    tree_read_file(path, TREE_CONFIG_MAX, rep), directory, rep, true, errors);
+	return load_file(path, SERVED, rep);
+}
 
-	free(directory);
-	return s;
+struct settings *
+settings_load_file_ahead(const char *path, struct report *rep)
+{
+	return load_file(path, AHEAD, rep);
 }
 
 void
@@ -577,9 +545,7 @@ settings_free(struct settings *s)
 {
 	if (s == NULL)
 		return;
-	for (size_t i = 0; i < ROWS; i++)
-		if (rows[i].type->free != NULL)
-			rows[i].type->free(field_of(s, &rows[i]));
+	rows_free(&all_rows, s);
 	tree_free(s->tree);
 	free(s);
 }
@@ -637,6 +603,7 @@ settings_laptop(struct report *rep)
 	}
 	struct settings *s = settings_new(&load);
 	s->production = false;
+	s->sessions_required = false;
 	s->errors = ERRORS_DEVELOPER;
 	s->listen_proxy.p = mem_zalloc(sizeof(listeners));
 	for (; s->listen_proxy.n < 2; s->listen_proxy.n++)
@@ -656,9 +623,9 @@ settings_not_reloadable(
 	size_t n = 0;
 
 	for (size_t i = 0; i < ROWS && n < max; i++) {
-		const char *a = (const char *)old + rows[i].offset;
-		const char *b = (const char *)new + rows[i].offset;
-		if (!rows[i].is_reloadable && !rows[i].type->same(a, b))
+		const struct row *row = &rows[i];
+		if (!row->is_reloadable &&
+		    !row->type->same(field_of(old, row), field_of(new, row)))
 			key[n++] = rows[i].key;
 	}
 	return n;
@@ -722,11 +689,16 @@ print_default_json(const struct row *row, struct buf *to)
 void
 settings_print_defaults(struct buf *to, bool as_json)
 {
+	bool is_first = true;
+
 	if (as_json)
 		buf_char(to, '[');
 	for (size_t i = 0; i < ROWS; i++) {
-		if (as_json && i > 0)
+		if (rows[i].is_later)
+			continue;
+		if (as_json && !is_first)
 			buf_text(to, ",\n");
+		is_first = false;
 		if (as_json)
 			print_default_json(&rows[i], to);
 		else

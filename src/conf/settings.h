@@ -35,7 +35,7 @@ struct settings {
 	/* ms */
 	int64_t limits_head_timeout, limits_hello_timeout, limits_idle_keepalive;
 	int64_t limits_idle, limits_connect_timeout, limits_response_timeout;
-	int64_t limits_write_timeout, limits_drain_timeout;
+	int64_t limits_write_timeout, limits_drain_timeout, limits_stream_grace;
 	int64_t limits_body_rate; /* bytes a minute; 0: no limit */
 	/* bytes, or fields */
 	int64_t limits_target, limits_head, limits_fields, limits_field;
@@ -45,18 +45,50 @@ struct settings {
 	struct prefixes addresses_closed;
 	int log_level, log_format; /* enum log_level, log_format */
 
+	int boundary_kind; /* enum boundary */
+	struct texts listen_gateway, listen_admin;
+	struct session_profiles profiles;
+	struct credentials credentials;
+	bool sessions_required;
+	struct session_keys sessions_keys;
+	struct session_statics sessions_static;
+	char *sessions_default; /* JSON */
+	struct claim_maps sessions_claims;
+	int sessions_public, sessions_bind, sessions_turns, sessions_network;
+	int64_t sessions_max_ttl; /* seconds */
+	int budget_mode;
+	int64_t budget_floor;
+	int64_t budget_share; /* millionths */
+	int64_t budget_drain; /* ms */
+	struct session_budget budget_default, budget_max;
+	struct tenant_budgets budget_tenants;
+	struct pool budget_total, budget_public;
+	char *gateway_prices;
+	int gateway_unpriced, gateway_hosted;
+	int64_t gateway_max_tokens_per_second;
+	struct providers gateway_providers;
+	char *ledger_url;
+	struct secret ledger_password;
+
 	struct tree *tree; /* keeps marks and texts alive; NULL for defaults */
 };
 
 /*
  * A whole configuration, which must name policies.  NULL after reporting; but when
- * nothing is wrong than production, which this build cannot serve, that is reported and
- * taken for off: rep->errors says whether it may be served.
+ * nothing is wrong than what production: true refuses, that is reported and the
+ * settings are there, so that the policies can be looked at: rep->errors says whether
+ * they may be served.
  */
 struct settings *settings_load_file(const char *path, struct report *rep) MUST_CHECK;
 /* The values alone, as `weir explain --batch` has them. */
 struct settings *settings_load_text(const char *name, struct str text,
     const char *directory, struct report *rep) MUST_CHECK;
+/* The same, with the rows marked LATER in settings.def: for what is built on them before
+ * `weir run` is. */
+struct settings *settings_load_text_ahead(const char *name, struct str text,
+    const char *directory, struct report *rep) MUST_CHECK;
+struct settings *settings_load_file_ahead(
+    const char *path, struct report *rep) MUST_CHECK;
 /* What `weir run` serves without a configuration: this machine, and nobody else. */
 struct settings *settings_laptop(struct report *rep) MUST_CHECK;
 void settings_free(struct settings *s); /* wipes secrets */
@@ -79,6 +111,10 @@ void settings_refuse_roots(const struct settings *s, struct report *rep);
  */
 const struct texts *settings_listeners(
     const struct settings *s, size_t i, const char **key);
+
+/* production: true as root without `user`: where it runs, not what is written. */
+void settings_check_user(
+    const struct settings *s, enum severity severity, struct report *rep);
 
 /* `weir check --defaults`: every row with its default, unit and help. */
 void settings_print_defaults(struct buf *to, bool as_json);

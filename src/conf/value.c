@@ -47,7 +47,7 @@ bool_same(const void *a, const void *b)
 	return *(const bool *)a == *(const bool *)b;
 }
 
-const struct type type_BOOL = { "boolean", NULL, bool_read, bool_same, NULL };
+const struct type type_BOOL = { "boolean", NULL, bool_read, bool_same, NULL, NULL, NULL };
 
 /* ---- numbers */
 
@@ -150,13 +150,17 @@ body_rate_read(
 	       size_read(l, row, &amount, field);
 }
 
-const struct type type_INT = { "number", "", int_read, int64_same, NULL };
-const struct type type_DURATION = { "duration", "ms", duration_read, int64_same, NULL };
-const struct type type_SIZE = { "size", "bytes", size_read, int64_same, NULL };
-const struct type type_WORKERS = { "number or auto", "", workers_read, int64_same, NULL };
-const struct type type_RATE = { "rate", "a second", rate_read, int64_same, NULL };
+const struct type type_INT = { "number", "", int_read, int64_same, NULL, NULL, NULL };
+const struct type type_DURATION = { "duration", "ms", duration_read, int64_same, NULL,
+	NULL, NULL };
+const struct type type_SIZE = { "size", "bytes", size_read, int64_same, NULL, NULL,
+	NULL };
+const struct type type_WORKERS = { "number or auto", "", workers_read, int64_same, NULL,
+	NULL, NULL };
+const struct type type_RATE = { "rate", "a second", rate_read, int64_same, NULL, NULL,
+	NULL };
 const struct type type_BODY_RATE = { "size a minute", "bytes a minute", body_rate_read,
-	int64_same, NULL };
+	int64_same, NULL, NULL, NULL };
 
 /* ---- words */
 
@@ -226,10 +230,12 @@ plain_read(
 	return word_read(l, row, n, field, is_word_character, "letters, digits, - and _");
 }
 
-const struct type type_TEXT = { "text", "characters", text_read, text_same, text_free };
-const struct type type_TOKEN = { "token", "characters", token_read, text_same,
-	text_free };
-const struct type type_WORD = { "word", "characters", plain_read, text_same, text_free };
+const struct type type_TEXT = { "text", "characters", text_read, text_same, text_free,
+	NULL, NULL };
+const struct type type_TOKEN = { "token", "characters", token_read, text_same, text_free,
+	NULL, NULL };
+const struct type type_WORD = { "word", "characters", plain_read, text_same, text_free,
+	NULL, NULL };
 
 /* ---- one of a few words */
 
@@ -268,12 +274,30 @@ enum_same(const void *a, const void *b)
 		return enum_read( \
 		    l, row, n, field, name, sizeof(name) / sizeof(name[0])); \
 	} \
-	const struct type type_ENUM_##id = { label, NULL, id##_read, enum_same, NULL }
+	const struct type type_ENUM_##id = { label, NULL, id##_read, enum_same, NULL, \
+		NULL, NULL }
 
 ENUM(errors, "public or developer", "public", "developer");
 ENUM(on_failure, "refuse or drop", "refuse", "drop");
 ENUM(log_level, "error, warn, info or debug", "error", "warn", "info", "debug");
 ENUM(log_format, "text or json", "text", "json");
+/* the first is what an absent key is, and nobody writes */
+ENUM(boundary,
+    "docker-internal, network-none, k8s-gateway, k8s-sidecar, vm, provider-firewall or "
+    "none",
+    "", "docker-internal", "network-none", "k8s-gateway", "k8s-sidecar", "vm",
+    "provider-firewall", "none");
+ENUM(public, "deny or allow", "deny", "allow");
+ENUM(bind, "first, armed or none", "first", "armed", "none");
+ENUM(turns, "current or concurrent", "current", "concurrent");
+ENUM(network, "inherit or required", "inherit", "required");
+ENUM(budget_mode, "clamp or strict", "clamp", "strict");
+ENUM(hosted, "strip or refuse", "strip", "refuse");
+ENUM(unpriced, "refuse", "refuse");
+ENUM(settle, "table or reported", "table", "reported");
+ENUM(per, "ever, day or month", "ever", "day", "month");
+ENUM(provider_kind, "anthropic, openai, gemini, vercel, openrouter, litellm or none",
+    "anthropic", "openai", "gemini", "vercel", "openrouter", "litellm", "none");
 
 /* ---- paths and references */
 
@@ -351,10 +375,11 @@ reference_free(void *field)
 	secret_wipe(field);
 }
 
-const struct type type_PATH = { "path", NULL, path_read, text_same, text_free };
+const struct type type_PATH = { "path", NULL, path_read, text_same, text_free, NULL,
+	NULL };
 const struct type type_PATH_or_stdout = { "path or \"-\"", NULL, path_or_stdout_read,
-	text_same, text_free };
+	text_same, text_free, NULL, NULL };
 const struct type type_ROOTS = { "system or a path", NULL, roots_read, text_same,
-	text_free };
+	text_free, NULL, NULL };
 const struct type type_SECRET = { "env:NAME, file:PATH or cred:NAME", NULL,
-	reference_read, reference_same, reference_free };
+	reference_read, reference_same, reference_free, NULL, NULL };

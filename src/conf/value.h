@@ -16,6 +16,7 @@ struct loading {
 	struct tree *t;
 	const char *directory; /* absolute; relative paths begin here */
 	struct report *rep;
+	bool is_ahead; /* rows marked LATER count, too */
 };
 
 struct row;
@@ -27,10 +28,13 @@ struct type {
 	bool (*read)(const struct loading *l, const struct row *row, const struct node *n,
 	    void *field);
 	bool (*same)(const void *a, const void *b);
-	void (*free)(void *field); /* NULL: nothing to free */
+	void (*free)(void *field);   /* NULL: nothing to free */
+	void (*absent)(void *field); /* without a default; NULL: all zero */
+	/* Blots out what is secret in its value; NULL: nothing is. */
+	void (*hide)(const struct loading *l, const struct node *n);
 };
 
-/* A row of settings.def. */
+/* A row of settings.def, or of a table of blocks.c. */
 struct row {
 	const char *key; /* "limits.head_timeout" */
 	const struct type *type;
@@ -38,7 +42,9 @@ struct row {
 	int64_t min, max;
 	bool is_reloadable;
 	const char *help;
-	size_t offset; /* of its field in struct settings */
+	size_t offset; /* of its field in struct settings, or in the block's struct */
+	bool is_later; /* an unknown key, until the code that reads it is there */
+	bool is_required;
 };
 
 /* The absolute path a value names; owned.  NULL after reporting. */
@@ -54,5 +60,20 @@ extern const struct type type_ENUM_log_level, type_ENUM_log_format;
 extern const struct type type_LIST_listen, type_LIST_path, type_LIST_server;
 extern const struct type type_LIST_nat64, type_LIST_prefix;
 extern const struct type type_MAP_hosts;
+
+extern const struct type type_USD;     /* "0.50", 5 -> n$; UNWRITTEN */
+extern const struct type type_AMOUNT;  /* a whole number; UNWRITTEN */
+extern const struct type type_SHARE;   /* 0.5 -> millionths */
+extern const struct type type_SECONDS; /* "24h" -> seconds */
+extern const struct type type_ENUM_boundary, type_ENUM_public, type_ENUM_bind;
+extern const struct type type_ENUM_turns, type_ENUM_network, type_ENUM_budget_mode;
+extern const struct type type_ENUM_hosted, type_ENUM_unpriced, type_ENUM_settle;
+extern const struct type type_ENUM_per, type_ENUM_provider_kind;
+extern const struct type type_LIST_text;
+extern const struct type type_JSON; /* a block, kept as JSON text */
+extern const struct type type_LIST_session_key, type_LIST_session_static;
+extern const struct type type_LIST_provider;
+extern const struct type type_MAP_claim_names, type_MAP_profile, type_MAP_credential;
+extern const struct type type_MAP_tenant_budget;
 
 #endif

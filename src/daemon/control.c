@@ -16,6 +16,7 @@
 #include "base/count.h"
 #include "base/exit.h"
 #include "base/log.h"
+#include "daemon/admin.h"
 #include "daemon/health.h"
 #include "daemon/laptop.h"
 #include "daemon/notify.h"
@@ -23,12 +24,14 @@
 #include "daemon/sockets.h"
 #include "daemon/worker.h"
 #include "policy/compile.h"
+#include "wire/json.h"
 
 #define PIPES_EACH 64
 #define KEPT_EACH 256
-#define LISTENERS_TEXT 16384       /* 64 of them and more */
-#define WATCH_EVERY ((msec)30000)  /* interfaces come and go */
-#define HEAD_EVERY ((msec)3600000) /* the audit head in the log */
+#define LISTENERS_TEXT 16384        /* 64 of them and more */
+#define WATCH_EVERY ((msec)30000)   /* interfaces come and go */
+#define HEAD_EVERY ((msec)3600000)  /* the audit head in the log */
+#define TOKENS_MOST ((size_t)65536) /* verified before */
 
 struct control {
 	const struct control_options *o;
@@ -39,9 +42,13 @@ struct control {
 	struct sockets sockets;
 	struct journal *journal;
 	struct limits *limits;
+	struct sessions *sessions;
+	struct tokens *tokens;
+	struct ledger *ledger; /* NULL: nobody could have a session */
 	struct worker **worker;
 	size_t nworker, nlive;
 	struct health *health;
+	struct admin *admin;
 	pthread_rwlock_t log_lock; /* workers log while a reload replaces it: */
 	struct redactor *log_redactor;
 	struct event *sig[4];
@@ -212,6 +219,11 @@ reload(struct control *c)
 	set = load_settings(c, &rep);
 	if (set != NULL)
 		s = load_snapshot(c, set, &rep);
+	if (s != NULL && c->ledger == NULL && snapshot_has_sessions(s)) {
+		log_error("sessions begin with a restart: the ledger is opened at start");
+		snapshot_unref(s);
+		s = NULL;
+	}
 	log_report(&rep);
 	report_fini(&rep);
 	if (s == NULL) {
@@ -351,6 +363,21 @@ block_signals(bool blocks)
 
 /* ---- start ---- */
 
+static void
+ref_grant(void *grant)
+{
+	(void)grant_ref(grant);
+}
+
+static void
+unref_grant(void *grant)
+{
+	grant_unref(grant);
+}
+
+static const struct session_ops session_grants = { ref_grant, unref_grant };
+static const struct tokens_ops token_grants = { ref_grant, unref_grant };
+
 static size_t
 count_workers(const struct settings *set)
 {
@@ -371,6 +398,105 @@ is_ready(void *arg)
 	return !c->is_draining && journal_is_healthy(c->journal);
 }
 
+/* ---- what operators ask ---- */
+
+static struct snapshot *
+admin_snapshot(void *arg)
+{
+	const struct control *c = arg;
+
+	return c->snapshot;
+}
+
+static void
+admin_reload(void *arg)
+{
+	reload(arg);
+}
+
+static void
+admin_drain(void *arg)
+{
+	struct control *c = arg;
+
+	if (!c->is_draining)
+		terminate(c);
+}
+
+static void
+admin_record(void *arg, const char *event, struct str tenant, struct str name)
+{
+	struct control *c = arg;
+	char *of = str_dup(tenant), *what = str_dup(name);
+	struct buf b;
+
+	buf_init(&b, 65536);
+	record_print_system(clock_wall_us(), journal_next_seq(c->journal), event,
+	    c->snapshot->redactor, &b, "tenant", of, "name", what, NULL);
+	if (!journal_write_system(c->journal, buf_view(&b)))
+		log_error("the audit log has no room", "event", event);
+	log_info("an operator's command", "command", event, "tenant", of, "name", what);
+	buf_fini(&b);
+	free(of);
+	free(what);
+}
+
+static const char *
+ledger_state(const struct control *c)
+{
+	return c->ledger == NULL ? "none" : ledger_answer_text(ledger_health(c->ledger));
+}
+
+static void
+admin_status(void *arg, struct buf *to)
+{
+	struct control *c = arg;
+	char head[65];
+	struct json_out j;
+
+	journal_head(c->journal, head);
+	json_out_init(&j, to);
+	json_open(&j, '{');
+	json_key(&j, "name");
+	json_text(&j, c->snapshot->settings->name);
+	json_key(&j, "ready");
+	json_bool(&j, is_ready(c));
+	json_key(&j, "draining");
+	json_bool(&j, c->is_draining);
+	json_key(&j, "production");
+	json_bool(&j, c->snapshot->settings->production);
+	json_key(&j, "generation");
+	json_int(&j, (int64_t)c->snapshot->generation);
+	json_key(&j, "policy");
+	json_text(&j, ruleset_digest(c->snapshot->rules));
+	json_key(&j, "workers");
+	json_int(&j, (int64_t)c->nworker);
+	json_key(&j, "ledger");
+	json_text(&j, ledger_state(c));
+	json_key(&j, "audit_head");
+	json_text(&j, head);
+	json_close(&j, '}');
+}
+
+static struct admin *
+make_admin(struct control *c)
+{
+	const struct admin_options o = {
+		.loop = c->loop,
+		.sessions = c->sessions,
+		.tokens = c->tokens,
+		.ledger = c->ledger,
+		.snapshot = admin_snapshot,
+		.print_status = admin_status,
+		.reload = admin_reload,
+		.drain = admin_drain,
+		.record = admin_record,
+		.arg = c,
+	};
+
+	return admin_new(&o);
+}
+
 static int
 open_journal(struct control *c, int uid, int gid)
 {
@@ -389,12 +515,33 @@ open_journal(struct control *c, int uid, int gid)
 }
 
 static int
+open_ledger(struct control *c, int uid, int gid)
+{
+	const struct settings *set = c->snapshot->settings;
+	struct ledger_options o = {
+		.url = set->ledger_url,
+		.directory = set->state_dir,
+		.password = { set->ledger_password.bytes, set->ledger_password.n },
+		.uid = uid,
+		.gid = gid,
+	};
+
+	if (!snapshot_has_sessions(c->snapshot))
+		return 0;
+	c->ledger = ledger_open(&o);
+	return c->ledger != NULL ? 0 : EXIT_UNAVAILABLE;
+}
+
+static int
 make_workers(struct control *c, size_t n)
 {
 	struct worker_options o = {
 		.snapshot = c->snapshot,
 		.journal = c->journal,
 		.limits = c->limits,
+		.sessions = c->sessions,
+		.tokens = c->tokens,
+		.ledger = c->ledger,
 		.max_pipes = PIPES_EACH,
 		.max_kept = KEPT_EACH,
 		.says_refusals = c->o->config == NULL,
@@ -416,17 +563,29 @@ make_workers(struct control *c, size_t n)
 }
 
 static void
+give_door(struct control *c, const struct open_socket *o)
+{
+	for (size_t w = 0; w < c->nworker; w++)
+		worker_listen(c->worker[w], o->fd[o->nfd > 1 ? w : 0], o->door,
+		    o->at.is_unix ? o->source : NULL);
+}
+
+static void
 give_sockets(struct control *c)
 {
 	for (size_t i = 0; i < c->sockets.n; i++) {
 		struct open_socket *o = &c->sockets.p[i];
-		if (o->door == NULL) {
+		switch (o->kind) {
+		case SOCKET_HEALTH:
 			health_listen(c->health, o->fd[0]);
-			continue;
+			break;
+		case SOCKET_ADMIN:
+			admin_listen(c->admin, o->fd[0]);
+			break;
+		case SOCKET_DOOR:
+			give_door(c, o);
+			break;
 		}
-		for (size_t w = 0; w < c->nworker; w++)
-			worker_listen(c->worker[w], o->fd[o->nfd > 1 ? w : 0], o->door,
-			    o->at.is_unix ? o->source : NULL);
 	}
 }
 
@@ -435,6 +594,8 @@ start_workers(struct control *c)
 {
 	block_signals(true);
 	journal_start(c->journal);
+	if (c->ledger != NULL)
+		ledger_start(c->ledger);
 	for (size_t i = 0; i < c->nworker; i++) {
 		int error = worker_start(c->worker[i]);
 		if (error != 0) {
@@ -575,7 +736,9 @@ open_all(struct control *c, uid_t *uid, gid_t *gid)
 		return EXIT_UNAVAILABLE;
 	if ((code = make_state_dir(c, *uid, *gid)) != 0)
 		return code;
-	return open_journal(c, (int)*uid, (int)*gid);
+	if ((code = open_journal(c, (int)*uid, (int)*gid)) != 0)
+		return code;
+	return open_ledger(c, (int)*uid, (int)*gid);
 }
 
 static int
@@ -590,11 +753,14 @@ start(struct control *c)
 	log_filter(redact_log, c);
 	c->descriptors = rights_descriptors();
 	c->limits = limits_new();
+	c->sessions = sessions_new(&session_grants);
+	c->tokens = tokens_new(TOKENS_MOST, &token_grants);
 	c->health = health_new(c->loop, is_ready, c);
 	if ((code = open_all(c, &uid, &gid)) != 0 ||
 	    (code = drop_rights(set, uid, gid)) != 0 ||
 	    (code = make_workers(c, count_workers(set))) != 0)
 		return code;
+	c->admin = make_admin(c);
 	give_sockets(c);
 	if ((code = start_workers(c)) != 0)
 		return code;
@@ -616,6 +782,9 @@ take_down(struct control *c)
 	timer_clear(&c->watch);
 	timer_clear(&c->head);
 	timer_clear(&c->drain);
+	admin_free(c->admin);
+	if (c->ledger != NULL)
+		ledger_close(c->ledger); /* what it still has to say goes to the loops */
 	for (size_t i = 0; i < c->nworker; i++)
 		worker_free(c->worker[i]);
 	free(c->worker);
@@ -624,6 +793,8 @@ take_down(struct control *c)
 	if (c->journal != NULL)
 		journal_close(c->journal);
 	sockets_close(&c->sockets);
+	sessions_free(c->sessions);
+	tokens_free(c->tokens);
 	limits_free(c->limits);
 	snapshot_unref(c->snapshot);
 	snapshot_unref(c->begun);

@@ -16,13 +16,16 @@
 static const struct {
 	const char *setting;
 	const struct door *door;
+	enum socket_kind kind;
 } kinds[] = {
-	{ "listen.proxy", &door_http },
-	{ "listen.health", NULL },
+	{ "listen.proxy", &door_http, SOCKET_DOOR },
+	{ "listen.gateway", &door_gateway, SOCKET_DOOR },
+	{ "listen.health", NULL, SOCKET_HEALTH },
+	{ "listen.admin", NULL, SOCKET_ADMIN },
 };
 
-static const struct door *
-door_of(const char *setting)
+static size_t
+kind_of(const char *setting)
 {
 	size_t k = 0;
 
@@ -30,7 +33,7 @@ door_of(const char *setting)
 		k++;
 		assert(k < sizeof(kinds) / sizeof(kinds[0]));
 	}
-	return kinds[k].door;
+	return k;
 }
 
 static size_t
@@ -64,20 +67,20 @@ bind_all(struct open_socket *o, size_t want, struct buf *why)
 }
 
 static int
-open_one(struct sockets *s, const char *text, const struct door *door, size_t workers)
+open_one(struct sockets *s, const char *text, size_t k, size_t workers)
 {
 	struct open_socket *o = &s->p[s->n];
 	struct buf why;
 	int err;
 
-	*o = (struct open_socket){ .door = door };
+	*o = (struct open_socket){ .kind = kinds[k].kind, .door = kinds[k].door };
 	if (!listen_at_parse(&o->at, str_of(text)))
 		return ERR_INVALID; /* settings checked it */
 	s->n++;
 	if (o->at.is_unix)
 		snprintf(o->source, sizeof(o->source), "unix:%s", o->at.path);
 	buf_init(&why, 1024);
-	err = bind_all(o, door == NULL || o->at.is_unix ? 1 : workers, &why);
+	err = bind_all(o, o->door == NULL || o->at.is_unix ? 1 : workers, &why);
 	if (err != 0)
 		log_error("cannot listen", "address", text, "why", buf_cstr(&why));
 	buf_fini(&why);
@@ -95,7 +98,7 @@ sockets_open(struct sockets *s, const struct settings *set, size_t workers)
 	s->p = mem_zalloc((count_listeners(set) + 1) * sizeof(*s->p));
 	for (size_t i = 0; (list = settings_listeners(set, i, &key)) != NULL; i++)
 		for (size_t k = 0; k < list->n; k++)
-			if ((one = open_one(s, list->p[k], door_of(key), workers)) != 0)
+			if ((one = open_one(s, list->p[k], kind_of(key), workers)) != 0)
 				err = one;
 	if (err != 0)
 		sockets_close(s);

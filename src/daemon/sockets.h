@@ -11,11 +11,14 @@
 #include "net/listener.h"
 #include "proxy/door.h"
 
+enum socket_kind { SOCKET_DOOR, SOCKET_HEALTH, SOCKET_ADMIN };
+
 struct open_socket {
+	enum socket_kind kind;
 	struct listen_at at;
 	int *fd; /* one, or one for each worker */
 	size_t nfd;
-	const struct door *door; /* they lead to it; NULL: to main's own health pages */
+	const struct door *door; /* they lead to it; NULL: to main's own pages */
 	char source[128]; /* of its clients, when it is a Unix socket: "unix:/path" */
 };
 

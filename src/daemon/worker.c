@@ -66,7 +66,12 @@ worker_new(const struct worker_options *o, const char **why)
 	origins_init(&e->origins, e->loop, o->max_kept);
 	e->journal = o->journal;
 	e->limits = o->limits;
+	e->sessions = o->sessions;
+	e->tokens = o->tokens;
+	e->ledger = o->ledger;
 	e->snapshot = snapshot_ref(o->snapshot);
+	if (o->snapshot->roots != NULL)
+		e->tls = tls_home_new(o->snapshot->roots);
 	e->scratch = mem_alloc(SCRATCH);
 	buf_init(&e->text, (size_t)4 << 20);
 	list_init(&e->conns);
@@ -123,6 +128,16 @@ struct handover {
 	struct snapshot *snapshot;
 };
 
+/* What is open goes on with the roots it began with. */
+static void
+take_roots(struct engine *e, const struct snapshot *s)
+{
+	if (e->snapshot->roots == s->roots)
+		return;
+	tls_home_unref(e->tls);
+	e->tls = s->roots != NULL ? tls_home_new(s->roots) : NULL;
+}
+
 static void
 take_snapshot(void *arg)
 {
@@ -134,6 +149,7 @@ take_snapshot(void *arg)
 	if (e->snapshot->settings != h->snapshot->settings &&
 	    !resolver_reconfigure(e->resolver, &dns, &why))
 		log_error("the resolver keeps its old name servers", "why", why);
+	take_roots(e, h->snapshot);
 	snapshot_unref(e->snapshot);
 	e->snapshot = h->snapshot;
 	free(h);
@@ -210,6 +226,7 @@ worker_free(struct worker *w)
 	}
 	close_entrances(w);
 	origins_fini(&e->origins);
+	tls_home_unref(e->tls);
 	resolver_free(e->resolver);
 	loop_free(e->loop);
 	pipes_free(e->pipes);

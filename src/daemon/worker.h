@@ -14,6 +14,9 @@ struct worker_options {
 	struct snapshot *snapshot; /* referenced */
 	struct journal *journal;
 	struct limits *limits;
+	struct sessions *sessions;
+	struct tokens *tokens;
+	struct ledger *ledger; /* or NULL */
 	size_t max_pipes, max_kept;
 	bool says_refusals;
 	struct loop *home;          /* where `emptied` is posted */

@@ -5,14 +5,65 @@
 
 #include <openssl/err.h>
 #include <openssl/x509_vfy.h>
+#include <stdatomic.h>
+#include <stdlib.h>
+
+struct roots {
+	atomic_uint refs;
+	X509_STORE *store;
+};
+
+static bool
+fill(X509_STORE *store, const char *path)
+{
+	return (path == NULL ? X509_STORE_set_default_paths(store)
+			     : X509_STORE_load_file(store, path)) == 1;
+}
+
+struct roots *
+roots_load(const char *path)
+{
+	X509_STORE *store = X509_STORE_new();
+	struct roots *r = NULL;
+
+	if (store != NULL && fill(store, path)) {
+		r = mem_zalloc(sizeof(*r));
+		atomic_init(&r->refs, 1);
+		r->store = store;
+	} else {
+		X509_STORE_free(store);
+	}
+	ERR_clear_error();
+	return r;
+}
+
+struct roots *
+roots_ref(struct roots *r)
+{
+	atomic_fetch_add_explicit(&r->refs, 1, memory_order_relaxed);
+	return r;
+}
+
+void
+roots_unref(struct roots *r)
+{
+	if (r == NULL || atomic_fetch_sub(&r->refs, 1) > 1)
+		return;
+	X509_STORE_free(r->store);
+	free(r);
+}
+
+X509_STORE *
+roots_store(const struct roots *r)
+{
+	return r->store;
+}
 
 bool
 roots_are_usable(const char *path)
 {
-	X509_STORE *store = X509_STORE_new();
-	bool is_usable = store != NULL && X509_STORE_load_file(store, path) == 1;
+	struct roots *r = roots_load(path);
 
-	X509_STORE_free(store);
-	ERR_clear_error();
-	return is_usable;
+	roots_unref(r);
+	return r != NULL;
 }

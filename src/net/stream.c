@@ -22,6 +22,8 @@ on_event(evutil_socket_t fd, short what, void *arg)
 		seen |= STREAM_WRITE;
 	if (what & EV_CLOSED)
 		seen |= STREAM_READ | STREAM_HUP; /* the end is there to be read */
+	if (s->ops->seen != NULL)
+		seen = s->ops->seen(s, seen);
 	s->ready |= (uint8_t)seen;
 	s->is_kicked = (what & EV_TIMEOUT) != 0;
 	if (s->is_kicked)

@@ -26,6 +26,8 @@ struct stream_ops {
 	ssize_t (*read)(struct stream *s, void *p, size_t n);
 	ssize_t (*peek)(const struct stream *s);
 	ssize_t (*write)(struct stream *s, const struct iovec *v, int n);
+	/* What the socket's events mean to who reads and writes; NULL: what they say. */
+	unsigned (*seen)(struct stream *s, unsigned seen);
 	void (*shut)(struct stream *s); /* no more will be written */
 	void (*close)(struct stream *s);
 	bool is_plain; /* bytes may go round user space (splice) */

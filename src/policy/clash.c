@@ -397,3 +397,40 @@ clash_check_layers(const struct tree *t, const struct layer *inner,
 			    out->name);
 	free(is_left);
 }
+
+/* ---- metered hosts */
+
+static void
+check_host(const struct tree *t, const struct rule_host *h, const struct metered *m,
+    struct report *rep)
+{
+	for (size_t i = 0; i < m->n; i++) {
+		const struct pattern *p = &m->p[i].pattern;
+
+		if (pattern_covers(p, &h->pattern)) {
+			node_error(t, h->node, rep, "metered_host", NULL,
+			    "this is a model provider's host, and only the gateway "
+			    "reaches it: %s",
+			    m->p[i].where);
+			return;
+		}
+		if (pattern_covers(&h->pattern, p)) {
+			node_warn(t, h->node, rep, "metered_host", NULL,
+			    "a model provider's host (%.*s) is among these; it stays "
+			    "closed, and only the gateway reaches it",
+			    STR_ARG(p->base));
+			return;
+		}
+	}
+}
+
+void
+clash_check_metered(const struct tree *t, const struct layer *l, const struct metered *m,
+    struct report *rep)
+{
+	if (m == NULL || m->n == 0)
+		return;
+	for (size_t i = 0; i < l->model->nallow; i++)
+		for (size_t k = 0; k < l->model->allow[i].nhost; k++)
+			check_host(t, &l->model->allow[i].host[k], m, rep);
+}

@@ -15,4 +15,8 @@ void clash_check(const struct tree *t, const struct layer *l, struct report *rep
 void clash_check_layers(const struct tree *t, const struct layer *inner,
     const struct layer *outer, struct report *rep);
 
+/* Rules that would open what only the gateway reaches; `m` may be NULL. */
+void clash_check_metered(const struct tree *t, const struct layer *l,
+    const struct metered *m, struct report *rep);
+
 #endif

@@ -16,23 +16,8 @@ ruleset_terms_of(const struct settings *s)
 	return (struct ruleset_terms){
 		.is_production = s->production,
 		.is_report_ok = !s->production || s->allow_report,
+		.settings = s,
 	};
-}
-
-static void
-index_rules(struct layer *l)
-{
-	struct model *m = l->model;
-
-	index_init(&l->allow, &m->arena);
-	index_init(&l->deny, &m->arena);
-	for (size_t i = 0; i < m->nallow; i++)
-		index_add(&l->allow, &m->allow[i]);
-	for (size_t i = 0; i < m->ndeny; i++) {
-		index_add(&l->deny, &m->deny[i]);
-		l->has_address_deny |= m->deny[i].nhost > 0 &&
-				       m->deny[i].host[0].pattern.kind == PATTERN_RANGE;
-	}
 }
 
 static void
@@ -63,17 +48,20 @@ compile(struct tree *const *tree, const struct ruleset_source *source, size_t n,
 	struct ruleset *rs = mem_zalloc(sizeof(*rs));
 
 	rs->terms = *terms;
-	rs->layer = mem_zalloc((n + 1) * sizeof(*rs->layer));
+	rs->terms.settings = NULL; /* the rules may outlive it */
+	if (terms->settings != NULL)
+		rs->metered = metered_new(terms->settings);
+	rs->layer = mem_zalloc((n + 1) * sizeof(struct layer *));
 	rs->nlayer = n;
 	for (size_t i = 0; i < n; i++) {
-		struct layer *l = &rs->layer[i];
+		struct layer *l = layer_new(model_build(
+		    tree[i], source[i].name, source[i].is_inline, terms, rep));
 
-		l->model =
-		    model_build(tree[i], source[i].name, source[i].is_inline, terms, rep);
-		index_rules(l);
+		rs->layer[i] = l;
 		clash_check(tree[i], l, rep);
+		clash_check_metered(tree[i], l, rs->metered, rep);
 		if (i > 0)
-			clash_check_layers(tree[i], l, &rs->layer[i - 1], rep);
+			clash_check_layers(tree[i], l, rs->layer[i - 1], rep);
 	}
 	put_digest(rs, tree, n);
 	return rs;

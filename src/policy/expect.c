@@ -29,7 +29,7 @@ void
 expect_run(
     const struct ruleset *rs, size_t layer, const struct tree *t, struct report *rep)
 {
-	const struct model *m = rs->layer[layer].model;
+	const struct model *m = rs->layer[layer]->model;
 	struct place nowhere = { .is_loopback_own_ok = !rs->terms.is_production };
 	struct ruleset alone = *rs;
 	struct arena a;

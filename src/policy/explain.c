@@ -263,6 +263,8 @@ explain(struct explained *out, const struct ruleset *rs, const struct place *pla
 	if (out->verdict.allow)
 		return;
 	out->dial = (struct vetted){ 0 };
+	if (out->verdict.layer < rs->nlayer && rs->layer[out->verdict.layer]->is_claim)
+		return; /* no rule of a policy would help */
 	answers = answers_of(&x);
 	fix_find(&out->fix, out->verdict.reason, &x.f, &answers, rs, place, a);
 }

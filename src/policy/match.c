@@ -513,7 +513,15 @@ is_never_method(struct str method)
 static bool
 is_refused_anyway(const struct asking *q, struct verdict *v)
 {
+	const struct metered_host *metered = metered_find(q->rs->metered, q->f->host);
+
 	*v = (struct verdict){ .reason = REASON_HOST_NOT_ALLOWED, .max_body = -1 };
+	if (metered != NULL) {
+		v->reason = REASON_METERED_HOST;
+		v->why = metered->where;
+		note(q, NULL, "host", NULL, "deny", v->why);
+		return true;
+	}
 	if (q->rs->nlayer == 0) {
 		v->reason = q->f->host->is_literal ? REASON_IP_LITERAL_NOT_ALLOWED
 						   : REASON_HOST_NOT_ALLOWED;
@@ -582,7 +590,7 @@ match_admit(const struct ruleset *rs, const struct facts *f, struct arena *a,
 	if (is_refused_anyway(&q, v))
 		return false;
 	for (size_t i = 0; i < rs->nlayer; i++) {
-		const struct layer *l = &rs->layer[i];
+		const struct layer *l = rs->layer[i];
 
 		admit_layer(&q, l, &answer);
 		if (answer.reason != REASON_NONE &&
@@ -593,7 +601,7 @@ match_admit(const struct ruleset *rs, const struct facts *f, struct arena *a,
 		}
 		left.protocols = answer.protocols;
 		narrow_opening(a, &opening, &answer);
-		if (answer.rule != NULL) {
+		if (answer.rule != NULL && !l->is_claim) {
 			out->rule = answer.rule;
 			out->layer = i;
 		}
@@ -656,8 +664,8 @@ match_address(const struct ruleset *rs, const struct facts *f, const struct admi
 	*out = (struct vetted){ 0 };
 	*v = (struct verdict){ .reason = REASON_ADDRESS_DENIED, .max_body = -1 };
 	for (size_t i = 0; i < rs->nlayer; i++)
-		if (is_answer_denied(&q, &rs->layer[i], found, n, place, &answer) &&
-		    !is_only_reported(&q, &rs->layer[i], &answer, &would)) {
+		if (is_answer_denied(&q, rs->layer[i], found, n, place, &answer) &&
+		    !is_only_reported(&q, rs->layer[i], &answer, &would)) {
 			refuse(v, &answer, i);
 			v->would = would;
 			return false;
@@ -722,7 +730,7 @@ match_judge(const struct ruleset *rs, const struct facts *f, struct arena *a,
 	v->protocol = (enum protocol)f->protocols;
 	v->assurance = assurance_of(f);
 	for (size_t i = 0; i < rs->nlayer; i++) {
-		const struct layer *l = &rs->layer[i];
+		const struct layer *l = rs->layer[i];
 
 		judge_layer(&q, l, &answer);
 		if (answer.reason != REASON_NONE &&
@@ -730,7 +738,8 @@ match_judge(const struct ruleset *rs, const struct facts *f, struct arena *a,
 			refuse(v, &answer, i);
 			return;
 		}
-		take_rule(v, &answer, i);
+		if (!l->is_claim) /* it says where, the policy says how */
+			take_rule(v, &answer, i);
 		narrow_opening(a, &opening, &answer);
 	}
 	if (!is_dialled_open(&q, dialled, place, &opening.opened, v))

@@ -14,10 +14,13 @@
 #include "policy/facts.h"
 #include "policy/pattern.h"
 
+struct settings;
+
 /* What a policy may say depends on where it runs. */
 struct ruleset_terms {
 	bool is_production; /* private over loopback or link-local is an error */
 	bool is_report_ok;  /* mode: report is allowed: laptop, or allow_report */
+	const struct settings *settings; /* whose providers are metered; for loading */
 };
 
 struct rule_host {

@@ -9,24 +9,38 @@
 #define WEIR_POLICY_RULESET_H
 
 #include "policy/index.h"
+#include "policy/metered.h"
 #include "policy/model.h"
 
 struct layer {
 	struct model *model; /* owned: holds the rules */
 	struct index allow, deny;
 	bool has_address_deny; /* some deny rule names addresses: it must see answers */
+	bool is_claim;         /* of a session: it refuses, but decides nothing else */
 };
+
+/* Takes the model and indexes its rules. */
+struct layer *layer_new(struct model *m);
+void layer_free(struct layer *l);
 
 #define LAYERS_MAX 32
 
 struct ruleset {
-	struct layer *layer;
+	struct layer **layer; /* owned, but where ruleset_narrow() borrowed them */
 	size_t nlayer;
+	struct metered
+	    *metered; /* hosts no rule opens; owned, but where it was borrowed */
 	struct ruleset_terms terms; /* it was loaded under */
 	char digest[65];
 };
 
 void ruleset_free(struct ruleset *rs);
+/*
+ * The same with `n` layers more inside it; it borrows all of them and lives in the
+ * arena: never freed.  NULL: no room there.
+ */
+const struct ruleset *ruleset_narrow(const struct ruleset *outer,
+    struct layer *const *inner, size_t n, struct arena *a) MUST_CHECK;
 
 const char *ruleset_digest(
     const struct ruleset *rs); /* 64 hex digits: SHA-256 over the layers' bytes */

@@ -33,7 +33,9 @@ reason_type_name(enum reason_type t)
 {
 	static const char *const name[] = {
 		[TYPE_MALFORMED] = "malformed",
+		[TYPE_SESSION] = "session",
 		[TYPE_POLICY] = "policy",
+		[TYPE_BUDGET] = "budget",
 		[TYPE_LIMIT] = "limit",
 		[TYPE_UPSTREAM] = "upstream",
 		[TYPE_UNAVAILABLE] = "unavailable",
@@ -47,6 +49,7 @@ reason_class_name(enum reason_class c)
 {
 	static const char *const name[] = {
 		[CLASS_TERMINAL] = "terminal",
+		[CLASS_EXHAUSTED] = "exhausted",
 		[CLASS_CANCELLED] = "cancelled",
 		[CLASS_RETRYABLE] = "retryable",
 		[CLASS_PERMANENT] = "permanent",

@@ -18,12 +18,20 @@ enum reason {
 
 enum reason_type {
 	TYPE_MALFORMED,
+	TYPE_SESSION,
 	TYPE_POLICY,
+	TYPE_BUDGET,
 	TYPE_LIMIT,
 	TYPE_UPSTREAM,
 	TYPE_UNAVAILABLE
 };
-enum reason_class { CLASS_TERMINAL, CLASS_CANCELLED, CLASS_RETRYABLE, CLASS_PERMANENT };
+enum reason_class {
+	CLASS_TERMINAL,
+	CLASS_EXHAUSTED,
+	CLASS_CANCELLED,
+	CLASS_RETRYABLE,
+	CLASS_PERMANENT
+};
 
 struct reason_row {
 	const char *name;         /* the stable id: "host_not_allowed" */

@@ -7,7 +7,7 @@
 #include <unistd.h>
 
 #include "base/count.h"
-#include "proxy/stages.h"
+#include "proxy/conn.h"
 
 #define SURPLUS 64 /* connections beyond the cap that may be told so at once */
 
@@ -32,7 +32,7 @@ accept_client(struct engine *e, const struct door *door, int fd, const struct pe
 
 	c->e = e;
 	c->door = door;
-	c->way = stages;
+	c->way = door->way;
 	c->peer = peer->endpoint;
 	c->unix_path = unix_path;
 	c->share = client_ref(e->limits, str_of(conn_share(c, text)), loop_now(e->loop));

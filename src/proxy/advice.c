@@ -30,6 +30,12 @@ target_of(const struct exchange *x, struct arena *a)
 	return s;
 }
 
+static const struct ruleset *
+rules_of(const struct exchange *x)
+{
+	return x->rules != NULL ? x->rules : x->snapshot->rules;
+}
+
 /* False: there is no destination to explain. */
 static bool
 ask_again(struct explained *out, const struct exchange *x, struct arena *a)
@@ -50,7 +56,7 @@ ask_again(struct explained *out, const struct exchange *x, struct arena *a)
 	ask.target = target_of(x, a);
 	if (ask.target.p == NULL)
 		return false;
-	explain(out, x->snapshot->rules, &x->snapshot->place, &ask, a);
+	explain(out, rules_of(x), &x->snapshot->place, &ask, a);
 	return true;
 }
 
@@ -86,7 +92,7 @@ advice_json(struct json_out *j, const struct exchange *x)
 	arena_init(&a, ADVICE_MAX);
 	if (ask_again(&e, x, &a)) {
 		json_key(j, "layer");
-		json_text(j, ruleset_layer_name(x->snapshot->rules, x->verdict.layer));
+		json_text(j, ruleset_layer_name(rules_of(x), x->verdict.layer));
 		put_trace(j, &e.trace);
 		json_key(j, "fix");
 		fix_json(&e.fix, j);

@@ -28,7 +28,7 @@ answer_refuse(struct conn *c, enum reason reason)
 		c->after = AFTER_CLOSE;
 		return conn_jump(c, STAGE_RECORD);
 	}
-	x->status = row->status;
+	x->status = conn_door(c)->status != NULL ? conn_door(c)->status(x) : row->status;
 	c->after = must_close(c) ? AFTER_LINGER : AFTER_NEXT;
 	conn_door(c)->refuse(
 	    &c->out, x, c->after != AFTER_NEXT, c->rq != NULL ? c->rq->heard.at : -1);

@@ -92,17 +92,20 @@ static void
 part_from_origin(struct conn *c, enum forward_end how, const struct forward *f)
 {
 	const struct exchange *x = c->x;
-	char text[ADDR_TEXT];
+	struct buf *share = &c->e->text;
 
 	if (how == FORWARD_DONE && c->outer != NULL)
 		return; /* the tunnel's, to its end */
+	buf_reset(share);
+	conn_origin_share(c, share);
 	if (how == FORWARD_DONE && f->is_origin_kept)
-		origin_keep(&c->e->origins, c->origin, conn_share(c, text), &x->ask.host,
+		origin_keep(&c->e->origins, c->origin, buf_cstr(share), &x->ask.host,
 		    x->ask.port, x->snapshot->settings->limits_idle_keepalive);
 	else if (how == FORWARD_DONE || how == FORWARD_STALE)
 		origin_close(c->e->loop, c->origin);
 	else
 		origin_reset(c->e->loop, c->origin);
+	buf_reset(share);
 	c->origin = NULL;
 }
 

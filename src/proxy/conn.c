@@ -10,6 +10,7 @@
 #include "base/count.h"
 #include "base/log.h"
 #include "proxy/forward.h"
+#include "proxy/gateway.h"
 #include "proxy/tunnel.h"
 
 #define CROWD 128 /* connections whose memory is worth giving back */
@@ -27,16 +28,32 @@ conn_door(const struct conn *c)
 }
 
 const char *
-conn_share(const struct conn *c, char out[static ADDR_TEXT])
+client_source(const struct addr *a, char out[static ADDR_TEXT])
 {
 	static const struct prefix v4 = V4_PREFIX(127, 0, 0, 0, 8);
 	static const struct prefix v6 = { { { [15] = 1 } }, 128 };
 
-	if (c->unix_path != NULL)
-		return c->unix_path;
-	if (prefix_has(&v4, &c->peer.addr) || prefix_has(&v6, &c->peer.addr))
+	if (prefix_has(&v4, a) || prefix_has(&v6, a))
 		return "loopback";
-	return addr_text(out, &c->peer.addr);
+	return addr_text(out, a);
+}
+
+const char *
+conn_share(const struct conn *c, char out[static ADDR_TEXT])
+{
+	return c->unix_path != NULL ? c->unix_path : client_source(&c->peer.addr, out);
+}
+
+void
+conn_origin_share(const struct conn *c, struct buf *out)
+{
+	const struct caller *who = c->x->who;
+	char text[ADDR_TEXT];
+
+	buf_text(out, conn_share(c, text));
+	if (who != NULL)
+		buf_fmt(out, " %.*s/%.*s/%.*s", STR_ARG(who->grant->issuer),
+		    STR_ARG(who->grant->tenant), STR_ARG(who->grant->sid));
 }
 
 /* ---- holding and letting go ---- */
@@ -80,8 +97,11 @@ conn_drop_carrier(struct conn *c)
 		loop_free_later(c->e->loop, free, c->tunnel);
 	if (c->forward != NULL)
 		loop_free_later(c->e->loop, free, c->forward);
+	if (c->gateway != NULL)
+		loop_free_later(c->e->loop, free, c->gateway);
 	c->tunnel = NULL;
 	c->forward = NULL;
+	c->gateway = NULL;
 	if (c->has_tunnel_place && c->outer == NULL) {
 		client_give(c->share, CLIENT_TUNNEL);
 		count_add(COUNT_TUNNELS_OPEN, -1);
@@ -90,8 +110,19 @@ conn_drop_carrier(struct conn *c)
 }
 
 void
+conn_leave(struct conn *c)
+{
+	timer_clear(&c->until);
+	caller_leave(c->who);
+	c->who = NULL;
+}
+
+void
 conn_cancel(struct conn *c)
 {
+	if (c->asked != NULL)
+		ledger_cancel(c->asked);
+	c->asked = NULL;
 	if (c->lookup != NULL)
 		lookup_cancel(c->lookup);
 	if (c->dial != NULL)
@@ -100,10 +131,25 @@ conn_cancel(struct conn *c)
 		tunnel_cancel(c->tunnel);
 	if (c->forward != NULL)
 		forward_cancel(c->forward);
+	if (c->gateway != NULL)
+		gateway_cancel(c->gateway);
+	if (c->x != NULL)
+		spend_end(c->x->spend);
+	tls_cancel(c->shaking);
 	origin_close(c->e->loop, c->dialled);
+	c->shaking = NULL;
 	c->lookup = NULL;
 	c->dial = NULL;
 	c->dialled = NULL;
+}
+
+bool
+conn_opens(struct conn *c)
+{
+	char text[ADDR_TEXT];
+
+	c->x->money = spend_money(c->x->spend);
+	return exchange_opens(c->e, c->x, source_text(c, text));
 }
 
 void
@@ -111,6 +157,7 @@ conn_end_exchange(struct conn *c, struct exchange **x)
 {
 	char text[ADDR_TEXT];
 	struct exchange *ended = *x;
+	struct spend *spend;
 
 	*x = NULL;
 	if (ended == NULL)
@@ -119,7 +166,11 @@ conn_end_exchange(struct conn *c, struct exchange **x)
 		c->outer->up += ended->up;
 		c->outer->down += ended->down;
 	}
+	spend = ended->spend;
+	spend_end(spend); /* the record says what was charged */
+	ended->money = spend_money(spend);
 	exchange_end(c->e, ended, source_text(c, text));
+	spend_free(spend);
 }
 
 static void
@@ -155,9 +206,12 @@ conn_close(struct conn *c)
 	conn_end_exchange(c, &c->outer);
 	conn_drop_carrier(c);
 	conn_end_connecting(c);
+	conn_leave(c);
 	timer_clear(&c->timer);
 	origin_close(e->loop, c->origin);
 	c->origin = NULL;
+	tls_home_unref(c->tls);
+	c->tls = NULL;
 	stream_close(&c->client);
 	conn_drop_request(c);
 	buf_fini(&c->out);
@@ -244,6 +298,7 @@ conn_open(struct conn *c, int fd)
 
 	buf_init(&c->out, (size_t)1 << 20);
 	timer_init(&c->timer, on_timer, c);
+	timer_init(&c->until, NULL, NULL);
 	list_append(&e->conns, &c->link);
 	if (++e->nconns > e->most)
 		e->most = e->nconns;

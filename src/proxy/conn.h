@@ -1,7 +1,7 @@
 /*
  * conn.h - one client connection: what it holds, and how it goes on
  *
- * GREET -> DECIDE -> RESOLVE -> DIAL -> JUDGE -> CARRY -> RECORD, and then GREET
+ * GREET -> WHO -> DECIDE -> RESOLVE -> DIAL -> JUDGE -> CARRY -> RECORD, and then GREET
  * again on a kept connection or inside a tunnel that carries plain HTTP.  Every
  * way out leads through RECORD.  What a stage does is in stages.c; here is the
  * one thing all of them work on.  Belongs to one worker.
@@ -10,9 +10,11 @@
 #define WEIR_PROXY_CONN_H
 
 #include "proxy/door.h"
+#include "wire/body.h"
 
 enum stage {
 	STAGE_GREET,   /* bytes -> ask */
+	STAGE_WHO,     /* on whose behalf */
 	STAGE_DECIDE,  /* may it be looked up and dialled? */
 	STAGE_RESOLVE, /* name -> vetted addresses */
 	STAGE_DIAL,    /* vetted -> origin */
@@ -21,6 +23,10 @@ enum stage {
 	STAGE_ANSWER,  /* weir's own answer is on its way */
 	STAGE_RECORD,  /* the exchange ends */
 	STAGE_LINGER,  /* nothing is read any more, but the client may still be reading */
+	/* at the gateway alone: */
+	STAGE_BODY,    /* the whole request, understood */
+	STAGE_RESERVE, /* what it can cost is held */
+	STAGE_SHAKE,   /* TLS with the provider */
 };
 
 enum next {
@@ -31,6 +37,8 @@ enum next {
 };
 
 struct conn;
+struct gateway;
+struct tls_start;
 
 struct stage_row {
 	const char *name;
@@ -70,17 +78,28 @@ struct conn {
 	bool is_waiting;      /* the first byte of a request */
 	bool needs_judging;   /* a reload's slices have not come to it yet */
 	bool is_dialled_anew; /* a kept connection was dead: not another one */
+	bool has_looked;      /* in the store, whether the source is armed */
+	bool has_grace;       /* its session is over, what streams may end */
 	uint32_t lingered;
 	struct request *rq; /* NULL while idle or tunnelling */
 	struct exchange *x;
 	struct exchange *outer; /* the CONNECT whose tunnel carries plain HTTP */
+	struct caller *who;     /* the identity last seen, and its seat; or NULL */
+	struct timer until;     /* who's deadline */
+	struct ledger_op *asked;
 	struct lookup *lookup;
 	struct dial *dial;
 	struct origin *dialled; /* what the dial goes into */
 	struct origin *origin;
 	struct tunnel *tunnel;
 	struct forward *forward;
-	struct buf out; /* an answer not wholly taken yet */
+	/* at the gateway: */
+	struct gateway *gateway;
+	struct body_reader reading; /* the request's body */
+	bool is_reading, is_continued;
+	struct tls_start *shaking;
+	struct tls_home *tls; /* what the provider's stream belongs to */
+	struct buf out;       /* an answer not wholly taken yet */
 };
 
 /* Begins the way; who it is and its places are known.  Takes the fd. */
@@ -95,8 +114,13 @@ void conn_go_on(struct conn *c, enum next n);
 /* Who hears and answers the client now: inside a tunnel it is not the entrance. */
 const struct door *conn_door(const struct conn *c);
 
-/* Who shares limits and kept connections: all of loopback is one client. */
+/* How a client of that address is named where sources are: all of loopback is one. */
+const char *client_source(const struct addr *a, char out[static ADDR_TEXT]);
+/* Who shares limits and kept connections. */
 const char *conn_share(const struct conn *c, char out[static ADDR_TEXT]);
+
+/* Who shares kept connections to origins: that client, as that session. */
+void conn_origin_share(const struct conn *c, struct buf *out);
 
 void conn_need_request(struct conn *c);
 void conn_drop_request(struct conn *c);
@@ -104,8 +128,12 @@ void conn_drop_request(struct conn *c);
 void conn_end_connecting(struct conn *c);
 /* After done(): what carried is freed at the end of the turn. */
 void conn_drop_carrier(struct conn *c);
+/* It is nobody's in particular any more. */
+void conn_leave(struct conn *c);
 /* What has been asked for and has not come. */
 void conn_cancel(struct conn *c);
+/* Its `open` record; false: the journal has no room. */
+bool conn_opens(struct conn *c) MUST_CHECK;
 /* One of c's own two, or NULL; with its record. */
 void conn_end_exchange(struct conn *c, struct exchange **x);
 

@@ -5,6 +5,7 @@
 
 #include "proxy/conn.h"
 #include "proxy/forward.h"
+#include "proxy/gateway.h"
 
 #define REJUDGE_SLICE 256 /* tunnels judged again in one loop turn */
 
@@ -20,13 +21,33 @@ is_still_allowed(struct conn *c)
 }
 
 static void
-end_by_policy(struct exchange *x)
+end_by(struct exchange *x, enum reason reason, const char *why)
 {
 	if (x == NULL)
 		return;
-	x->reason = REASON_POLICY_CHANGED;
-	x->error = x->verdict.why;
+	x->reason = reason;
+	x->error = why;
 	x->closed_by = CLOSE_WEIR;
+}
+
+void
+conns_end(struct conn *c, enum reason reason, const char *why)
+{
+	if (c->gateway != NULL) { /* it ends as its family ends, and then closes */
+		gateway_cut(c->gateway, reason);
+		return;
+	}
+	end_by(c->outer, reason, why);
+	if (c->x != NULL && c->x->reason == REASON_NONE) /* else it is being told */
+		end_by(c->x, reason, why);
+	stream_reset(&c->client);
+	conn_close(c);
+}
+
+static const char *
+why_of(const struct exchange *x)
+{
+	return x == NULL ? NULL : x->verdict.why;
 }
 
 static void
@@ -34,8 +55,8 @@ judge_again(struct conn *c)
 {
 	if (is_still_allowed(c))
 		return;
-	end_by_policy(c->outer);
-	end_by_policy(c->x);
+	end_by(c->outer, REASON_POLICY_CHANGED, why_of(c->outer));
+	end_by(c->x, REASON_POLICY_CHANGED, why_of(c->x));
 	stream_reset(&c->client);
 	conn_close(c);
 }

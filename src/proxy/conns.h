@@ -10,6 +10,9 @@
 void conns_drain(struct engine *e);
 /* A second stop: everything closes now; records are written. */
 void conns_stop(struct engine *e);
+struct conn;
+/* What is open on it ends now, and the record says so; `why` is static. */
+void conns_end(struct conn *c, enum reason reason, const char *why);
 /* Open tunnels are judged again under e->snapshot, a slice each loop turn. */
 void conns_rejudge(struct engine *e);
 

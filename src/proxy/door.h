@@ -9,6 +9,7 @@
 #define WEIR_PROXY_DOOR_H
 
 #include "proxy/exchange.h"
+#include "wire/auth.h"
 
 /* What a door has made of a client's bytes so far. */
 struct hearing {
@@ -24,10 +25,20 @@ enum heard {
 	HEARD_NOTHING, /* x->reason and x->error say why, h->at where */
 };
 
+/* For doors that speak HTTP/1.1: ASK when x->head is whole. */
+void door_begin(struct hearing *h, const struct snapshot *s);
+enum heard door_read_head(struct hearing *h, struct exchange *x, struct str in);
+
+/* What a client brings to say on whose behalf it asks. */
+enum brought { BROUGHT_NOTHING, BROUGHT_CREDENTIAL, BROUGHT_NONSENSE };
+
+struct stage_row;
+
 struct door {
-	const char *name;  /* in records: "proxy" */
-	struct str opened; /* said when a tunnel is open */
-	int opened_status; /* and the status that is, for the record */
+	const char *name;            /* in records: "proxy" */
+	struct str opened;           /* said when a tunnel is open */
+	int opened_status;           /* and the status that is, for the record */
+	const struct stage_row *way; /* by enum stage */
 	const struct door
 	    *inside; /* who hears plain HTTP in a tunnel; NULL: no tunnels */
 
@@ -35,11 +46,15 @@ struct door {
 	/* `in`: all bytes so far; `outer`: whose tunnel they came out of, or NULL. */
 	enum heard (*hear)(struct hearing *h, struct exchange *x,
 	    const struct exchange *outer, struct str in);
+	/* CREDENTIAL: *out is the exchange's. */
+	enum brought (*brings)(struct auth *out, struct exchange *x);
 	/*
 	 * What policy admits and the door answers by itself: the status, the whole
 	 * answer in `out`; or 0, for it is the origin's to answer.
 	 */
 	int (*answer)(struct buf *out, const struct exchange *x);
+	/* The status of a refusal here; NULL: its reason's. */
+	int (*status)(const struct exchange *x);
 	/* After a refusal: is it certain where another ask would begin? */
 	bool (*may_follow)(const struct exchange *x);
 	/*
@@ -51,5 +66,6 @@ struct door {
 };
 
 extern const struct door door_http;
+extern const struct door door_gateway;
 
 #endif

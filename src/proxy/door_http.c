@@ -6,6 +6,7 @@
 
 #include "proxy/advice.h"
 #include "proxy/door.h"
+#include "proxy/stages.h"
 #include "wire/json.h"
 
 static const enum reason reasons[HTTP_ERROR_N] = {
@@ -16,8 +17,8 @@ static const enum reason reasons[HTTP_ERROR_N] = {
 	[HTTP_HEAD_TOO_LARGE] = REASON_HEAD_TOO_LARGE,
 };
 
-static void
-http_begin(struct hearing *h, const struct snapshot *s)
+void
+door_begin(struct hearing *h, const struct snapshot *s)
 {
 	http_reader_init(&h->reader, HTTP_REQUEST, &s->request_limit);
 	h->at = -1;
@@ -31,6 +32,24 @@ bad_head(struct hearing *h, struct exchange *x)
 	x->reason = reasons[e] != REASON_NONE ? reasons[e] : REASON_REQUEST_MALFORMED;
 	x->error = http_error_text(e);
 	h->at = (int64_t)h->reader.at;
+	return HEARD_NOTHING;
+}
+
+enum heard
+door_read_head(struct hearing *h, struct exchange *x, struct str in)
+{
+	size_t used;
+
+	switch (http_read(&h->reader, in, &x->arena, &h->head, &used)) {
+	case HTTP_DONE:
+		x->head = &h->head;
+		h->used = used;
+		return HEARD_ASK;
+	case HTTP_BAD:
+		return bad_head(h, x);
+	case HTTP_MORE:
+		return HEARD_MORE;
+	}
 	return HEARD_NOTHING;
 }
 
@@ -54,19 +73,23 @@ static enum heard
 http_hear(
     struct hearing *h, struct exchange *x, const struct exchange *outer, struct str in)
 {
-	size_t used;
+	enum heard heard = door_read_head(h, x, in);
 
-	switch (http_read(&h->reader, in, &x->arena, &h->head, &used)) {
-	case HTTP_DONE:
-		x->head = &h->head;
-		h->used = used;
-		return whole_head(x, outer);
-	case HTTP_BAD:
-		return bad_head(h, x);
-	case HTTP_MORE:
-		return HEARD_MORE;
-	}
-	return HEARD_NOTHING;
+	return heard == HEARD_ASK ? whole_head(x, outer) : heard;
+}
+
+static enum brought
+http_brings(struct auth *out, struct exchange *x)
+{
+	const struct http_field *f = http_field(x->head, STR("Proxy-Authorization"));
+
+	if (f == NULL)
+		return BROUGHT_NOTHING;
+	/* two of them: which one is meant? */
+	if (http_field_count(x->head, STR("Proxy-Authorization")) != 1 ||
+	    !auth_read(out, f->value, &x->arena))
+		return BROUGHT_NONSENSE;
+	return BROUGHT_CREDENTIAL;
 }
 
 /* RFC 9110 7.6.2: an OPTIONS that may go no further is answered here. */
@@ -105,7 +128,8 @@ is_told(const struct exchange *x)
 	switch ((int)x->reason) {
 	case REASON_REQUEST_MALFORMED:
 	case REASON_HOST_INVALID:
-	case REASON_HOST_DENIED: /* its rule's `why` */
+	case REASON_HOST_DENIED:  /* its rule's `why` */
+	case REASON_METERED_HOST: /* the base URL */
 		return x->error != NULL;
 	case REASON_PATH_NOT_ALLOWED:
 		return x->error != NULL && !path_is_canonical(x->ask.path);
@@ -189,8 +213,11 @@ put_fields(struct buf *out, const struct exchange *x, bool closes)
 	buf_text(out, "Content-Type: application/json\r\nCache-Control: no-store\r\n");
 	if (row->status == 405)
 		buf_fmt(out, "Allow: %.*s\r\n", STR_ARG(x->verdict.allow_methods));
+	if (row->status == 407)
+		buf_text(out, "Proxy-Authenticate: Basic realm=\"weir\", Bearer\r\n");
 	if (row->status == 429 || row->status == 503)
-		buf_text(out, "Retry-After: 1\r\n");
+		buf_fmt(out, "Retry-After: %lld\r\n",
+		    (long long)(x->retry_s > 0 ? x->retry_s : 1));
 	if (closes)
 		buf_text(out, "Connection: close\r\n");
 	/* clients that would go on here reconnect only when told so (RFC 9931) */
@@ -222,9 +249,11 @@ const struct door door_http = {
 	.name = "proxy",
 	.opened = { OPENED, sizeof(OPENED) - 1 },
 	.opened_status = 200,
+	.way = stages,
 	.inside = &door_http,
-	.begin = http_begin,
+	.begin = door_begin,
 	.hear = http_hear,
+	.brings = http_brings,
 	.answer = http_answer,
 	.may_follow = http_may_follow,
 	.refuse = http_refuse,

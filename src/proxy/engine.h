@@ -5,11 +5,15 @@
 #define WEIR_PROXY_ENGINE_H
 
 #include "audit/journal.h"
+#include "ledger/ledger.h"
 #include "net/relay.h"
 #include "net/resolver.h"
 #include "proxy/origin.h"
 #include "proxy/snapshot.h"
+#include "proxy/tls_home.h"
 #include "state/limits.h"
+#include "state/session.h"
+#include "state/tokens.h"
 
 #define SCRATCH ((size_t)64 * 1024)
 
@@ -18,8 +22,12 @@ struct engine {
 	struct resolver *resolver;
 	struct pipes *pipes;
 	struct origins origins;
+	struct tls_home *tls;      /* towards providers; NULL: there are none */
 	struct journal *journal;   /* shared by all workers */
 	struct limits *limits;     /* shared by all workers */
+	struct sessions *sessions; /* shared by all workers */
+	struct tokens *tokens;     /* shared: token -> struct grant, by its snapshot */
+	struct ledger *ledger;     /* shared; NULL: nobody has a session here */
 	struct snapshot *snapshot; /* what new exchanges are judged by */
 	char *scratch;             /* SCRATCH bytes, good until the callback returns */
 	struct buf text; /* heads and records are put together here; empty between uses */

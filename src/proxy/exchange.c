@@ -69,13 +69,43 @@ facts_of(const struct exchange *x)
 	return f;
 }
 
+/* By what whoever asks is judged: NULL when the profile has gone, or there is no room. */
+static const struct ruleset *
+rules_of(const struct exchange *x, const struct snapshot *s, struct arena *a)
+{
+	const struct caller *who = x->who;
+	const struct ruleset *outer = snapshot_rules(s, who == NULL ? NULL : who->grant);
+	struct grant *inner[1 + SESSION_ANCESTORS];
+	size_t n = 0;
+
+	if (outer == NULL || who == NULL)
+		return outer;
+	if (who->grant->network != NULL)
+		inner[n++] = who->grant;
+	for (size_t i = 0; i < who->nkin; i++)
+		if (who->kin[i]->network != NULL)
+			inner[n++] = who->kin[i];
+	return n == 0 ? outer : grants_narrow(outer, inner, n, a);
+}
+
+const struct ruleset *
+exchange_rules(struct exchange *x)
+{
+	if (x->rules == NULL)
+		x->rules = rules_of(x, x->snapshot, &x->arena);
+	return x->rules;
+}
+
 bool
 exchange_admit(struct exchange *x)
 {
 	struct facts f = facts_of(x);
 
-	if (match_admit(
-		x->snapshot->rules, &f, &x->arena, &x->admitted, &x->verdict, NULL))
+	if (exchange_rules(x) == NULL) {
+		x->reason = REASON_PROFILE_UNKNOWN;
+		return false;
+	}
+	if (match_admit(x->rules, &f, &x->arena, &x->admitted, &x->verdict, NULL))
 		return true;
 	return refused(x);
 }
@@ -121,6 +151,35 @@ keep_answer(struct exchange *x, const struct found *found)
 		x->canonical = mem_strdup(found->canonical.name);
 }
 
+/*
+ * The operator wrote the provider's name, and nothing is sent before TLS has proved it:
+ * it may be in a private network, but never weir itself or a metadata service.
+ */
+static bool
+vet_provider(struct exchange *x, const struct found *found)
+{
+	static const struct prefix private[] = {
+		V4_PREFIX(10, 0, 0, 0, 8),
+		V4_PREFIX(172, 16, 0, 0, 12),
+		V4_PREFIX(192, 168, 0, 0, 16),
+		V4_PREFIX(100, 64, 0, 0, 10),
+		{ { { 0xfc } }, 7 },
+		/* a laptop's only: */
+		V4_PREFIX(127, 0, 0, 0, 8),
+		{ { { [15] = 1 } }, 128 },
+	};
+	struct opened opened = { private, sizeof(private) / sizeof(private[0]), false };
+
+	if (x->snapshot->settings->production)
+		opened.nprivate -= 2;
+	if (guard_vet(x->vetted, found->addr, found->count, x->route->port,
+		&x->snapshot->place, &opened, &x->dropped))
+		return true;
+	x->reason = REASON_ADDRESS_DENIED;
+	x->error = x->dropped;
+	return false;
+}
+
 bool
 exchange_vet(struct exchange *x, const struct found *found)
 {
@@ -139,8 +198,10 @@ exchange_vet(struct exchange *x, const struct found *found)
 		x->reason = REASON_OVERLOADED;
 		return false;
 	}
+	if (x->route != NULL)
+		return vet_provider(x, found);
 	f = facts_of(x);
-	if (match_address(x->snapshot->rules, &f, &x->admitted, found->addr, found->count,
+	if (match_address(exchange_rules(x), &f, &x->admitted, found->addr, found->count,
 		&x->snapshot->place, x->vetted, &x->verdict, NULL))
 		return true;
 	x->dropped = x->verdict.why;
@@ -152,7 +213,7 @@ exchange_judge(struct exchange *x)
 {
 	struct facts f = facts_of(x);
 
-	match_judge(x->snapshot->rules, &f, &x->arena,
+	match_judge(exchange_rules(x), &f, &x->arena,
 	    x->has_upstream ? &x->upstream.addr : NULL, &x->snapshot->place, &x->verdict,
 	    NULL);
 	return x->verdict.allow || refused(x);
@@ -173,6 +234,7 @@ void
 exchange_shrink(struct exchange *x)
 {
 	x->vetted = NULL;
+	x->rules = NULL;
 	arena_fini(&x->arena);
 }
 
@@ -181,17 +243,19 @@ static bool
 judge_again(const struct exchange *x, struct snapshot *s, struct admitted *in,
     struct verdict *v, struct arena *a)
 {
+	const struct ruleset *rules = rules_of(x, s, a);
 	struct facts f = facts_of(x);
 	struct vetted out;
 
-	if (!match_admit(s->rules, &f, a, in, v, NULL) ||
-	    !match_address(
-		s->rules, &f, in, &x->upstream.addr, 1, &s->place, &out, v, NULL))
+	if (rules == NULL)
+		return false;
+	if (!match_admit(rules, &f, a, in, v, NULL) ||
+	    !match_address(rules, &f, in, &x->upstream.addr, 1, &s->place, &out, v, NULL))
 		return false;
 	/* its requests are judged one by one */
 	if (x->first.protocols == PROTOCOL_HTTP)
 		return (in->protocols & PROTOCOL_HTTP) != 0;
-	match_judge(s->rules, &f, a, &x->upstream.addr, &s->place, v, NULL);
+	match_judge(rules, &f, a, &x->upstream.addr, &s->place, v, NULL);
 	return v->allow;
 }
 
@@ -201,6 +265,7 @@ move_to(struct exchange *x, struct snapshot *s)
 	snapshot_ref(s);
 	snapshot_unref(x->snapshot); /* old rules can go */
 	x->snapshot = s;
+	x->rules = NULL;
 }
 
 bool
@@ -209,7 +274,7 @@ exchange_vet_upstream(struct exchange *x)
 	struct facts f = facts_of(x);
 	struct vetted out;
 
-	if (match_address(x->snapshot->rules, &f, &x->admitted, &x->upstream.addr, 1,
+	if (match_address(exchange_rules(x), &f, &x->admitted, &x->upstream.addr, 1,
 		&x->snapshot->place, &out, &x->verdict, NULL))
 		return true;
 	x->dropped = x->verdict.why;
@@ -318,6 +383,23 @@ fill_target(struct record *r, const struct exchange *x)
 }
 
 static void
+fill_session(struct record *r, const struct exchange *x)
+{
+	const struct grant *g = x->grant;
+
+	if (g == NULL)
+		return;
+	r->has_session = true;
+	r->profile = g->profile;
+	r->issuer = g->issuer;
+	r->tenant = g->tenant;
+	r->sub = g->sub;
+	r->sid = g->sid;
+	r->turn = g->turn;
+	r->jti = g->jti;
+}
+
+static void
 fill_network(struct record *r, const struct exchange *x)
 {
 	r->dns_canonical = x->canonical;
@@ -344,17 +426,20 @@ fill_times(struct record *r, const struct exchange *x)
 }
 
 static void
-write_record(struct engine *e, const struct exchange *x, const char *client)
+write_record(struct engine *e, const struct exchange *x, const char *client, bool is_open)
 {
+	struct arena narrow;
+	arena_init(&narrow, ARENA_MAX);
 	struct record r = {
 		.id = x->id,
 		.parent = x->parent,
 		.seq = journal_next_seq(e->journal),
 		.kind = x->kind,
+		.is_open = is_open,
 		.verdict = &x->verdict,
 		.allowed = x->verdict.allow,
 		.reason = x->reason,
-		.ruleset = x->snapshot->rules,
+		.ruleset = rules_of(x, x->snapshot, &narrow),
 		.generation = x->snapshot->generation,
 		.client_addr = client,
 		.door = x->door,
@@ -366,11 +451,13 @@ write_record(struct engine *e, const struct exchange *x, const char *client)
 	};
 	const struct http_field *trace = http_field(x->head, STR("Traceparent"));
 
+	fill_session(&r, x);
 	fill_target(&r, x);
 	fill_network(&r, x);
 	fill_times(&r, x);
 	if (trace != NULL)
 		r.traceparent = trace->value;
+	r.money = x->money;
 	for (size_t i = 0; i < sizeof(flags) / sizeof(flags[0]); i++)
 		if (x->flags & flags[i].flag)
 			r.flag[r.nflag++] = flags[i].name;
@@ -378,6 +465,7 @@ write_record(struct engine *e, const struct exchange *x, const char *client)
 	record_print(&r, x->snapshot->redactor, &e->text);
 	journal_write(e->journal, buf_view(&e->text));
 	buf_reset(&e->text);
+	arena_fini(&narrow);
 }
 
 static void
@@ -392,16 +480,29 @@ count_end(const struct exchange *x)
 		count_add_at(COUNT_REFUSED, x->reason, 1);
 }
 
+bool
+exchange_opens(struct engine *e, struct exchange *x, const char *client)
+{
+	if (!journal_reserve(e->journal))
+		return false;
+	write_record(e, x, client, true);
+	return true;
+}
+
 void
 exchange_end(struct engine *e, struct exchange *x, const char *client)
 {
 	if (x->has_place)
-		write_record(e, x, client);
+		write_record(e, x, client, false);
 	count_end(x);
 	arena_fini(&x->arena);
 	free(x->canonical);
+	if (x->is_begun)
+		session_end(x->who->session);
+	caller_unref(x->who);
 	free(x->first.other_sni);
 	free(x->answer);
+	grant_unref(x->grant);
 	snapshot_unref(x->snapshot);
 	free(x);
 }

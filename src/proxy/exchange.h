@@ -11,7 +11,11 @@
 #include "audit/record.h"
 #include "net/dial.h"
 #include "policy/ask.h"
+#include "proxy/caller.h"
 #include "proxy/engine.h"
+#include "proxy/route.h"
+
+struct spend; /* proxy/spend.h */
 
 enum close_by { CLOSE_NOBODY, CLOSE_CLIENT, CLOSE_ORIGIN, CLOSE_WEIR };
 
@@ -38,6 +42,22 @@ struct exchange {
 	struct ask ask;
 	const struct http_head *head; /* the request's; never NULL */
 	struct first_bytes first;
+
+	/* WHO: on whose behalf; a reference, or NULL: nobody's in particular */
+	struct caller *who;
+	struct grant
+	    *grant;      /* what was verified, also where it is refused; a reference */
+	bool is_heard;   /* its turn has come by client_rate */
+	uint8_t nasked;  /* times the store was asked for its session */
+	bool is_begun;   /* counted for who->session */
+	int64_t retry_s; /* when waiting helps; 0: not said */
+	const struct ruleset
+	    *rules; /* who's, once asked for; the arena's or the snapshot's */
+
+	/* at the gateway: which provider, or NULL; its call's money */
+	const struct route *route;
+	struct spend *spend;              /* the connection's; NULL: no call */
+	const struct record_money *money; /* set for the record */
 
 	/* DECIDE, RESOLVE, JUDGE */
 	struct admitted admitted;
@@ -74,6 +94,9 @@ exchange_is_tunnel(const struct exchange *x)
 /* A tunnel's: the bytes of its head go away. */
 void exchange_forget_head(struct exchange *x);
 
+/* By what it is judged: its profile's rules, within them the networks of its session and
+ * that one's ancestors.  NULL: the profile is gone, or there is no room. */
+const struct ruleset *exchange_rules(struct exchange *x);
 /* DECIDE: may this be looked up and dialled at all?  False: x->reason says why not. */
 bool exchange_admit(struct exchange *x) MUST_CHECK;
 /* RESOLVE: the answers against the guard.  False: x->reason. */
@@ -108,6 +131,11 @@ void exchange_resolving(struct exchange *x);
 void exchange_dialling(struct exchange *x);
 void exchange_dialled(struct exchange *x, const struct endpoint *to, bool is_reused);
 
+/*
+ * What will carry a credential or money is recorded before its first byte goes upstream,
+ * too.  False: there is no room in the journal, so it may not go.
+ */
+bool exchange_opens(struct engine *e, struct exchange *x, const char *client) MUST_CHECK;
 /* Writes the record, counts, gives everything back.  `client` is the source's text. */
 void exchange_end(struct engine *e, struct exchange *x, const char *client);
 

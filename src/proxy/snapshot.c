@@ -5,10 +5,55 @@
 
 #include <stdlib.h>
 
+#include "base/map.h"
 #include "net/listener.h"
 #include "net/roots.h"
 #include "policy/compile.h"
 #include "policy/hosts.h"
+
+/* Rules by the name of a profile; `rules` is NULL where the top level's hold. */
+struct profiles {
+	struct map by_name;
+};
+
+struct profile {
+	struct ruleset *rules;
+};
+
+static void
+free_profile(void *value)
+{
+	struct profile *p = value;
+
+	ruleset_free(p->rules);
+	free(p);
+}
+
+static void
+profiles_free(struct profiles *p)
+{
+	map_fini(&p->by_name, free_profile);
+	free(p);
+}
+
+static struct profiles *
+load_profiles(const struct settings *set, struct report *rep)
+{
+	struct ruleset_terms terms = ruleset_terms_of(set);
+	struct profiles *p = mem_zalloc(sizeof(*p));
+
+	map_init(&p->by_name);
+	for (size_t i = 0; i < set->profiles.n; i++) {
+		const struct session_profile *row = &set->profiles.p[i];
+		struct profile *profile = mem_zalloc(sizeof(*profile));
+		if (row->policies.n > 0)
+			profile->rules =
+			    ruleset_load((const char *const *)row->policies.p,
+				row->policies.n, &terms, rep);
+		map_put(&p->by_name, str_of(row->name), profile);
+	}
+	return p;
+}
 
 static size_t
 add_listeners(struct endpoint *out, const struct texts *list)
@@ -88,6 +133,23 @@ load_rules(const struct settings *s, const struct snapshot_inputs *in, struct re
 	    (const char *const *)s->policies.p, s->policies.n, &terms, rep);
 }
 
+/* Providers, what they cost, and by what their certificates are judged. */
+static void
+load_gateway(struct snapshot *s, struct report *rep)
+{
+	const struct settings *set = s->settings;
+
+	s->routes = routes_build(set, rep);
+	if (set->gateway_prices != NULL &&
+	    prices_load(&s->prices, set->gateway_prices, rep) != 0)
+		s->prices = NULL; /* what is wrong was said */
+	if (s->routes->n > 0)
+		s->roots = roots_load(set->tls_roots);
+	if ((s->routes->n > 0 && s->roots == NULL) ||
+	    (set->tls_roots != NULL && !roots_are_usable(set->tls_roots)))
+		settings_refuse_roots(set, rep);
+}
+
 static void
 destroy(struct snapshot *s)
 {
@@ -98,7 +160,12 @@ destroy(struct snapshot *s)
 		return;
 	}
 	ruleset_free(s->rules);
+	profiles_free(s->profiles);
+	keys_free(s->keys);
 	redactor_free(s->redactor);
+	routes_free(s->routes);
+	prices_free(s->prices);
+	roots_unref(s->roots);
 	static_hosts_free(s->host, s->nhost);
 	settings_free(s->settings);
 	free(s->service);
@@ -127,18 +194,19 @@ snapshot_new(struct settings *set, const struct snapshot_inputs *in, struct repo
 	s->generation = in->generation;
 	s->settings = set;
 	s->rules = load_rules(set, in, rep);
+	s->profiles = load_profiles(set, rep);
+	s->keys = keys_load(set, rep);
 	s->host = static_hosts_build(set, rep, &s->nhost);
 	s->redactor = redactor_new(
 	    (struct str){ set->redact_key.bytes, set->redact_key.n }, set->redact_id);
 	if (interfaces_read(&s->interfaces) != 0)
 		report_add(rep, SEVERITY_ERROR, (struct mark){ 0 }, STR_NONE,
 		    "no_interfaces", NULL, "the machine's own addresses cannot be read");
-	if (set->tls_roots != NULL && !roots_are_usable(set->tls_roots))
-		settings_refuse_roots(set, rep);
+	load_gateway(s, rep);
 	take_services(s, in);
 	take_limits(s);
 	s->place = place_of(s);
-	if (s->rules != NULL && rep->errors == errors)
+	if (s->rules != NULL && s->keys != NULL && rep->errors == errors)
 		return s;
 	destroy(s);
 	return NULL;
@@ -162,7 +230,12 @@ snapshot_moved(struct snapshot *old)
 	s->owner = snapshot_ref(old->owner != NULL ? old->owner : old);
 	s->settings = old->settings;
 	s->rules = old->rules;
+	s->profiles = old->profiles;
+	s->keys = old->keys;
 	s->redactor = old->redactor;
+	s->routes = old->routes;
+	s->prices = old->prices;
+	s->roots = old->roots;
 	s->host = old->host;
 	s->nhost = old->nhost;
 	s->request_limit = old->request_limit;
@@ -187,4 +260,24 @@ snapshot_unref(struct snapshot *s)
 	if (s != NULL &&
 	    atomic_fetch_sub_explicit(&s->refs, 1, memory_order_acq_rel) == 1)
 		destroy(s);
+}
+
+const struct ruleset *
+snapshot_rules(const struct snapshot *s, const struct grant *g)
+{
+	const struct profile *p;
+
+	if (g == NULL || g->profile.n == 0)
+		return s->rules;
+	p = map_get(&s->profiles->by_name, g->profile);
+	if (p == NULL)
+		return NULL;
+	return p->rules != NULL ? p->rules : s->rules;
+}
+
+bool
+snapshot_has_sessions(const struct snapshot *s)
+{
+	return s->keys->n > 0 || s->settings->sessions_static.n > 0 ||
+	       s->keys->laptop != NULL;
 }

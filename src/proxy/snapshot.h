@@ -12,17 +12,25 @@
 
 #include "audit/redact.h"
 #include "conf/settings.h"
+#include "meter/price.h"
 #include "net/interfaces.h"
 #include "net/resolver.h"
+#include "policy/keys.h"
 #include "policy/match.h"
+#include "proxy/route.h"
 
 struct snapshot {
 	atomic_uint refs;
 	uint64_t generation;
 	struct snapshot *owner; /* of all but `place`; NULL: this one is */
 	struct settings *settings;
-	struct ruleset *rules;
+	struct ruleset *rules; /* of the top level */
+	struct profiles *profiles;
+	struct keys *keys; /* of sessions */
 	struct redactor *redactor;
+	struct routes *routes;    /* to providers */
+	struct prices *prices;    /* NULL: no provider is metered */
+	struct roots *roots;      /* NULL: nobody is dialled with TLS */
 	struct static_host *host; /* dns.hosts */
 	size_t nhost;
 	struct http_limits request_limit, response_limit;
@@ -50,6 +58,13 @@ struct snapshot *snapshot_new(
     struct settings *s, const struct snapshot_inputs *in, struct report *rep) MUST_CHECK;
 /* The same with the machine's present addresses; NULL when they are what they were. */
 struct snapshot *snapshot_moved(struct snapshot *s) MUST_CHECK;
+/*
+ * What whoever was granted this (NULL: nobody in particular) is judged by, without the
+ * grant's own network.  NULL: its profile is not there any more.
+ */
+const struct ruleset *snapshot_rules(const struct snapshot *s, const struct grant *g);
+/* Could anybody have a session? */
+bool snapshot_has_sessions(const struct snapshot *s);
 struct snapshot *snapshot_ref(struct snapshot *s);
 void snapshot_unref(struct snapshot *s); /* NULL is fine */
 

@@ -13,7 +13,7 @@
 #include "proxy/answer.h"
 #include "proxy/carry.h"
 #include "proxy/greet.h"
-#include "proxy/remake.h"
+#include "proxy/who.h"
 
 /* RFC 9112 9.6: let the client read the answer before the socket dies */
 #define LINGER_MS ((msec)2000)
@@ -22,8 +22,8 @@
 /* ---- while it waits ---- */
 
 /* The stage that waits looks for itself. */
-static enum next
-told(struct conn *c, unsigned what)
+enum next
+stage_told(struct conn *c, unsigned what)
 {
 	(void)c, (void)what;
 	return JUMP;
@@ -50,8 +50,8 @@ is_abandoned(struct conn *c)
 	return (n < 0 && n != -EAGAIN) || (n == 0 && exchange_is_tunnel(c->x));
 }
 
-static enum next
-told_meanwhile(struct conn *c, unsigned what)
+enum next
+stage_told_meanwhile(struct conn *c, unsigned what)
 {
 	if ((what & (STREAM_READ | STREAM_HUP)) == 0 || !is_abandoned(c))
 		return WAIT;
@@ -59,23 +59,6 @@ told_meanwhile(struct conn *c, unsigned what)
 }
 
 /* ---- DECIDE ---- */
-
-/* Beyond the rate answers are late, their status and reason unchanged. */
-static bool
-is_delayed(struct conn *c)
-{
-	msec wait;
-
-	if (c->x->flags & FLAG_DELAYED)
-		return false;
-	wait = client_delay(
-	    c->share, c->x->snapshot->settings->limits_client_rate, loop_now(c->e->loop));
-	if (wait <= 0)
-		return false;
-	c->x->flags |= FLAG_DELAYED;
-	timer_set(c->e->loop, &c->timer, wait);
-	return true;
-}
 
 static bool
 is_body_too_large(const struct exchange *x)
@@ -103,16 +86,6 @@ stage_decide(struct conn *c)
 	struct exchange *x = c->x;
 	int status;
 
-	if (!x->has_place)
-		return answer_refuse(c, REASON_AUDIT_UNAVAILABLE);
-	if (c->e->is_draining)
-		return answer_refuse(c, REASON_DRAINING);
-	if (is_delayed(c))
-		return WAIT;
-	if (c->is_surplus)
-		return answer_refuse(c, REASON_CONCURRENCY_LIMITED);
-	if (remake_is_loop(x->head, x->snapshot->settings->name))
-		return answer_refuse(c, REASON_LOOP_DETECTED);
 	if (!exchange_admit(x))
 		return answer_refuse(c, x->reason);
 	if (!exchange_foresee(x))
@@ -127,13 +100,6 @@ stage_decide(struct conn *c)
 	if (!exchange_vet_upstream(x))
 		return answer_refuse(c, x->reason);
 	return conn_jump(c, STAGE_JUDGE);
-}
-
-static enum next
-delay_is_over(struct conn *c)
-{
-	(void)c;
-	return JUMP;
 }
 
 /* ---- RESOLVE ---- */
@@ -156,7 +122,7 @@ on_resolved(void *arg, const struct found *found)
 	conn_go_on(c, is_abandoned(c) ? abandoned(c) : resolved(c, found));
 }
 
-static enum next
+enum next
 stage_resolve(struct conn *c)
 {
 	struct exchange *x = c->x;
@@ -198,16 +164,28 @@ on_dialled(void *arg, int err, const struct endpoint *to)
 	conn_go_on(c, NEXT);
 }
 
-static enum next
+static struct origin *
+take_kept(struct conn *c)
+{
+	struct buf *share = &c->e->text;
+	struct origin *o;
+
+	buf_reset(share);
+	conn_origin_share(c, share);
+	o = origin_take(&c->e->origins, buf_cstr(share), &c->x->ask.host, c->x->vetted,
+	    conn_on_origin, c);
+	buf_reset(share);
+	return o;
+}
+
+enum next
 stage_dial(struct conn *c)
 {
 	struct exchange *x = c->x;
-	char text[ADDR_TEXT];
 
 	assert(c->origin == NULL); /* another exchange's goes to another host */
 	if (!exchange_is_tunnel(x) && !x->ask.wants_websocket && !c->is_dialled_anew)
-		c->origin = origin_take(&c->e->origins, conn_share(c, text), &x->ask.host,
-		    x->vetted, conn_on_origin, c);
+		c->origin = take_kept(c);
 	if (c->origin != NULL) {
 		conn_end_connecting(c);
 		exchange_dialled(x, &c->origin->to, true);
@@ -278,7 +256,7 @@ turn_to_next(struct conn *c)
 	struct request *rq = c->rq;
 	struct buf rest;
 
-	c->is_dialled_anew = false;
+	c->is_dialled_anew = c->is_reading = c->is_continued = false;
 	if (rq == NULL)
 		return;
 	rest = rq->more;
@@ -301,8 +279,8 @@ say_refusal(const struct conn *c)
 	char host[AUTHORITY_TEXT];
 	struct buf rule;
 
-	if (!c->e->says_refusals || x->verdict.allow || x->ask.host.len == 0 ||
-	    reason_row(x->reason)->type != TYPE_POLICY)
+	if (!c->e->says_refusals || x->kind == RECORD_GATEWAY || x->verdict.allow ||
+	    x->ask.host.len == 0 || reason_row(x->reason)->type != TYPE_POLICY)
 		return;
 	buf_init(&rule, 4096);
 	advice_rule(&rule, x);
@@ -322,7 +300,7 @@ let_origin_go(struct conn *c)
 	c->origin = NULL;
 }
 
-static enum next
+enum next
 stage_record(struct conn *c)
 {
 	say_refusal(c);
@@ -346,7 +324,7 @@ stage_record(struct conn *c)
 	return END;
 }
 
-static enum next
+enum next
 stage_linger(struct conn *c)
 {
 	for (;;) {
@@ -361,14 +339,15 @@ stage_linger(struct conn *c)
 /* ---- the way ---- */
 
 const struct stage_row stages[] = {
-	[STAGE_GREET] = { "greet", greet_read, STAGE_DECIDE, told, greet_late },
-	[STAGE_DECIDE] = { "decide", stage_decide, STAGE_RESOLVE, told_meanwhile,
-	    delay_is_over },
-	[STAGE_RESOLVE] = { "resolve", stage_resolve, STAGE_DIAL, told_meanwhile, NULL },
-	[STAGE_DIAL] = { "dial", stage_dial, STAGE_JUDGE, told_meanwhile, NULL },
+	[STAGE_GREET] = { "greet", greet_read, STAGE_WHO, stage_told, greet_late },
+	[STAGE_WHO] = { "who", who_stage, STAGE_DECIDE, stage_told_meanwhile, who_late },
+	[STAGE_DECIDE] = { "decide", stage_decide, STAGE_RESOLVE, NULL, NULL },
+	[STAGE_RESOLVE] = { "resolve", stage_resolve, STAGE_DIAL, stage_told_meanwhile,
+	    NULL },
+	[STAGE_DIAL] = { "dial", stage_dial, STAGE_JUDGE, stage_told_meanwhile, NULL },
 	[STAGE_JUDGE] = { "judge", stage_judge, STAGE_CARRY, NULL, NULL },
 	[STAGE_CARRY] = { "carry", carry_start, STAGE_RECORD, NULL, NULL },
-	[STAGE_ANSWER] = { "answer", answer_send, STAGE_RECORD, told, answer_late },
+	[STAGE_ANSWER] = { "answer", answer_send, STAGE_RECORD, stage_told, answer_late },
 	[STAGE_RECORD] = { "record", stage_record, STAGE_GREET, NULL, NULL },
-	[STAGE_LINGER] = { "linger", stage_linger, STAGE_LINGER, told, conn_close },
+	[STAGE_LINGER] = { "linger", stage_linger, STAGE_LINGER, stage_told, conn_close },
 };

@@ -8,4 +8,14 @@
 
 extern const struct stage_row stages[]; /* by enum stage */
 
+/* For other ways: */
+enum next stage_resolve(struct conn *c);
+enum next stage_dial(struct conn *c);
+enum next stage_record(struct conn *c);
+enum next stage_linger(struct conn *c);
+/* The stage that waits looks for itself. */
+enum next stage_told(struct conn *c, unsigned what);
+/* The client may have gone away while it waits. */
+enum next stage_told_meanwhile(struct conn *c, unsigned what);
+
 #endif

@@ -262,19 +262,6 @@ read_unicode(struct str s, uint32_t *code)
 	return 10;
 }
 
-/* As UTF-8; returns its length. */
-static size_t
-encode(char out[static 4], uint32_t code)
-{
-	static const unsigned char lead[] = { 0, 0, 0xc0, 0xe0, 0xf0 };
-	size_t length = code < 0x80 ? 1 : code < 0x800 ? 2 : code < 0x10000 ? 3 : 4;
-
-	for (size_t i = length; i > 1; i--, code >>= 6)
-		out[i - 1] = (char)(0x80 | (code & 0x3f));
-	out[0] = (char)(lead[length] | code);
-	return length;
-}
-
 /* After the backslash; returns how much of s the escape took, 0 when it is none. */
 static size_t
 unescape(struct str s, char out[static 4], size_t *nout)
@@ -289,7 +276,7 @@ unescape(struct str s, char out[static 4], size_t *nout)
 	if (s.p[0] == 'u') {
 		if ((n = read_unicode(str_sub(s, 1, s.n), &code)) == 0)
 			return 0;
-		*nout = encode(out, code);
+		*nout = utf8_put(out, code);
 		return n + 1;
 	}
 	if ((found = memchr(from, s.p[0], sizeof(from) - 1)) == NULL)
@@ -627,4 +614,47 @@ json_get(const struct json_value *object, const char *key)
 		if (str_eq(v->key, wanted))
 			return v;
 	return NULL;
+}
+
+static void
+write_key(struct json_out *j, struct str key)
+{
+	json_str(j, key);
+	buf_char(j->to, ':');
+	j->needs_comma = false;
+}
+
+void
+json_value(struct json_out *j, const struct json_value *v)
+{
+	switch (v->type) {
+	case JSON_OBJECT:
+	case JSON_ARRAY:
+		json_open(j, v->type == JSON_OBJECT ? '{' : '[');
+		for (const struct json_value *at = v->child; at != NULL; at = at->next) {
+			if (v->type == JSON_OBJECT)
+				write_key(j, at->key);
+			json_value(j, at);
+		}
+		json_close(j, v->type == JSON_OBJECT ? '}' : ']');
+		break;
+	case JSON_STRING:
+		json_str(j, v->text);
+		break;
+	case JSON_NUMBER:
+		json_raw(j, v->text);
+		break;
+	case JSON_TRUE:
+	case JSON_FALSE:
+		json_bool(j, v->type == JSON_TRUE);
+		break;
+	case JSON_NULL:
+	case JSON_OBJECT_END:
+	case JSON_ARRAY_END:
+	case JSON_KEY:
+	case JSON_END:
+	case JSON_BAD:
+		json_null(j);
+		break;
+	}
 }

@@ -76,6 +76,7 @@ struct json_value {
 struct json_value *json_parse(
     struct str in, struct arena *a, const char **error); /* NULL: *error (static) */
 const struct json_value *json_get(
-    const struct json_value *object, const char *key); /* NULL: not there */
+    const struct json_value *object, const char *key);           /* NULL: not there */
+void json_value(struct json_out *j, const struct json_value *v); /* writes it again */
 
 #endif

@@ -87,6 +87,16 @@ ELSEWHERE = {
     "concurrency_limited": "test_limits.py", "audit_unavailable": "test_record.py", "draining": "test_running.py",
     "client_aborted": "test_dns.py", "idle_timeout": "test_limits.py",
     "overloaded": "below", "connect_failed": "below",
+    **dict.fromkeys((
+        "budget_insufficient_for_request", "credential_refused", "cross_site_refused", "encoding_unsupported",
+        "endpoint_not_metered", "hosted_tool_denied", "metered_host", "model_not_allowed", "model_unpriced",
+        "object_not_owned", "session_budget_exhausted", "tenant_budget_exhausted", "turn_budget_exhausted",
+        "turn_limit_reached", "upstream_tls_failed"), "test_gateway.py"),
+    **dict.fromkeys((
+        "ledger_unavailable", "profile_unknown", "rate_limited", "session_expired", "session_invalid",
+        "session_not_attached", "session_owner_mismatch", "session_required", "session_revoked",
+        "session_time_exhausted", "turn_ended"), "test_sessions.py"),
+    "ledger_rollback": "tests/unit/ledger_sqlite_test.c",
     "internal": "a bug of weir's: tests/unit/policy_match_test.c",
 }
 

@@ -330,12 +330,12 @@ def test_several_workers_serve_one_address(weir, upstream, connect):
 
 @pytest.mark.parametrize("config", [{"production": True}, {}], ids=["written", "unwritten"])
 @pytest.mark.parametrize("command", ["run", "check"])
-def test_production_is_refused_in_this_build(net, tmp_path, command, config):
+def test_production_is_refused_without_a_boundary_and_sessions(net, tmp_path, command, config):
     path = tmp_path / "weir.yaml"
     path.write_text(json.dumps(dict({"listen": {"proxy": ["127.0.0.1:3128"]}}, **config)))
     told = subprocess.run([binary(), command, "-c", str(path)], capture_output=True, text=True, timeout=20)
     assert told.returncode == 78
-    assert "write production: false" in told.stdout + told.stderr
+    assert "no_boundary" in told.stdout + told.stderr and "no_sessions" in told.stdout + told.stderr
 
 
 @pytest.mark.parametrize("command", [["run"], ["check"], ["explain", "a.test:443"]], ids=["run", "check", "explain"])
@@ -356,7 +356,7 @@ def test_production_does_not_hide_what_is_wrong_in_the_policies(net, tmp_path, c
 BAD_CONFIG = [
     ("an unknown key", {"listne": {}}, "listen"), ("a missing unit", {"limits": {"idle": 300}}, "idle"),
     ("out of range", {"workers": 100000}, "workers"), ("a wrong type", {"listen": 5}, "listen"),
-    ("a feature of later", {"sessions": {"required": True}}, "sessions"),
+    ("a weak password", {"policies": ["p"], "sessions": {"static": [{"user": "a", "password": "env:HOME", "claims": {"sid": "s"}}]}}, "password"),
 ]
 
 

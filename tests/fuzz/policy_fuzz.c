@@ -25,7 +25,7 @@ check(const struct explained *e, const struct ruleset *rs)
 	assert(host_parse_bare(&again, host_str(&e->host)) == HOST_OK);
 	assert(host_eq(&again, &e->host));
 	assert(e->verdict.rule != NULL || e->verdict.would.is_set);
-	assert(rs->layer[0].model->is_report || !e->verdict.would.is_set);
+	assert(rs->layer[0]->model->is_report || !e->verdict.would.is_set);
 }
 
 static void

@@ -110,14 +110,12 @@ static const struct {
 	{ "dns: { timout: 5s }\n", "unknown_key", 1, 8, "did you mean \"dns.timeout\"?" },
 	{ "timeout: 5s\n", "unknown_key", 1, 1, "did you mean \"dns.timeout\"?" },
 	{ "dns.timeout: 5s\n", "unknown_key", 1, 1, "did you mean \"dns.timeout\"?" },
-	{ "sessions: { required: true }\n", "unknown_key", 1, 1, NULL },
-	{ "budget: {}\n", "unknown_key", 1, 1, NULL },
-	{ "gateway: {}\n", "unknown_key", 1, 1, NULL },
-	{ "boundary: { kind: none }\n", "unknown_key", 1, 1, NULL },
+	{ "sessions: { key: [] }\n", "unknown_key", 1, 13,
+	    "did you mean \"sessions.keys\"?" },
+	{ "credentials: {}\n", "unknown_key", 1, 1, NULL },
 	{ "listen: { socks5: [] }\n", "unknown_key", 1, 11, NULL },
 	{ "limits: { upload: 0 }\n", "unknown_key", 1, 11, NULL },
 	{ "limits: { refusals: 120/min }\n", "unknown_key", 1, 11, NULL },
-	{ "limits: { stream_grace: 60s }\n", "unknown_key", 1, 11, NULL },
 	{ "audit: { open_after: 5s }\n", "unknown_key", 1, 10, NULL },
 	{ "tls: { intercept: {} }\n", "unknown_key", 1, 8, NULL },
 	{ "production: yes\n", "bad_boolean", 1, 13, NULL },
@@ -332,8 +330,11 @@ static const struct {
 	size_t line;
 } wholes[] = {
 	{ "production: false\npolicies: [a]\n", NULL, 0 },
-	{ "policies: [a]\n", "production_unavailable", 0 },
-	{ "policies: [a]\nproduction: true\n", "production_unavailable", 2 },
+	{ "policies: [a]\nsessions: { keys: [ { issuer: a, audience: b, alg: HS256, "
+	  "secret: "
+	  "env:PATH } ] }\n",
+	    "no_boundary", 0 },
+	{ "policies: [a]\nboundary: { kind: vm }\n", "no_sessions", 0 },
 	{ "production: false\n", "no_policies", 0 },
 	{ "production: false\npolicies: []\n", "no_policies", 2 },
 	{ "production: off\npolicies: [a]\n", "bad_boolean", 1 },

@@ -1,5 +1,6 @@
 """What the kinds that run weir for real share: one stage for each worker, groups by policy."""
 import json
+import os
 
 import policy
 from rig import dns, origin, weir
@@ -59,7 +60,8 @@ DEFAULT_POLICY = {"hosts": [{"host": "allowed.test", "ports": [80, 443]},
 def start(net, group):
     config = dict(group["settings"])
     config["dns"] = dict(config.get("dns", {}), servers=[net.dns.server])
-    return weir.Weir([group["policy"]], config, listen="127.0.0.1:3128")
+    return weir.Weir([group["policy"]], config, listen="127.0.0.1:3128",
+                     environment={policy.PASSWORD[4:]: os.urandom(24).hex()})
 
 
 def policy_later(case):

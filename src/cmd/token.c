@@ -1,0 +1,748 @@
+/*
+ * token.c - weir token: making session tokens, looking at them, making their keys
+ */
+#include <errno.h>
+#include <fcntl.h>
+#include <getopt.h>
+#include <inttypes.h>
+#include <openssl/crypto.h>
+#include <openssl/rand.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "base/loop.h"
+#include "cmd/main.h"
+#include "cmd/usage.h"
+#include "conf/text.h"
+#include "policy/sign.h"
+#include "policy/token.h"
+#include "wire/json.h"
+
+#define TEXT_MAX ((size_t)1 << 20)
+#define LIST_MAX 64
+
+static const char help[] =
+    "usage: weir token mint [-c FILE] [--key REF --alg ALG] [--kid ID] [--issuer ISS]\n"
+    "           [--audience AUD] [--claims FILE] [--sid SID] [--tenant TENANT]\n"
+    "           [--sub SUB] [--turn TURN] [--par SID] [--profile NAME]\n"
+    "           [--ttl DURATION] [--session-usd USD] [--turn-usd USD]\n"
+    "           [--vm-seconds N] [--network deny-all|HOST]... [--model PATTERN]...\n"
+    "           [--hosted-tool NAME]... [--public]\n"
+    "       weir token show [-c FILE] [TOKEN]\n"
+    "       weir token keygen [--alg ALG] [--out FILE] [--public-out FILE]\n"
+    "\n"
+    "mint prints a token signed with a secret of sessions.keys, or with --key.  It is\n"
+    "held against the configuration like any other before it is printed.\n"
+    "\n"
+    "  -c, --config FILE     the configuration (weir.yaml(5))\n"
+    "      --key REF         a secret or a private key in PEM: env:NAME, file:PATH or\n"
+    "                        cred:NAME\n"
+    "      --alg ALG         HS256 ..., RS256 ..., ES256 ...; keygen: ES256\n"
+    "      --kid ID          the key's id, in the header; of several secrets: which\n"
+    "      --issuer ISS      iss; the key's, when it is configured\n"
+    "      --audience AUD    aud (default: the key's, or weir)\n"
+    "      --claims FILE     a JSON object of more claims; - is standard input\n"
+    "      --sid SID         the session\n"
+    "      --tenant TENANT   whose it is\n"
+    "      --sub SUB         who may use it\n"
+    "      --turn TURN       the turn\n"
+    "      --par SID         the session it is a part of\n"
+    "      --profile NAME    a profile of the configuration\n"
+    "      --ttl DURATION    how long it is good for: 10m (default: 1h)\n"
+    "      --session-usd USD the session's budget\n"
+    "      --turn-usd USD    the turn's budget\n"
+    "      --vm-seconds N    how long the session may live\n"
+    "      --network HOST    may be reached, if policy allows it; deny-all: nothing\n"
+    "      --model PATTERN   may be used, if policy allows it\n"
+    "      --hosted-tool NAME a tool that the provider runs\n"
+    "      --public          for strangers: wants --session-usd and --vm-seconds\n"
+    "\n"
+    "show takes a token (standard input without TOKEN) apart, and says, with -c, "
+    "whether\n"
+    "it counts here and now.\n"
+    "\n"
+    "keygen makes a key that is not weak and prints it.\n"
+    "\n"
+    "      --out FILE        write it there instead, for its owner alone\n"
+    "      --public-out FILE the public half\n"
+    "      --help            this text\n"
+    "\n"
+    "Exits 0, 1 when the token counts for nothing, 66 when a file cannot be read, 78\n"
+    "when the configuration or the key is wrong.\n";
+
+/* Options that become claims of their own, in the order they are written. */
+enum text_claim { SID, TENANT, SUB, TURN, PAR, PROFILE, TEXT_CLAIMS };
+static const char *const claim_name[TEXT_CLAIMS] = { "sid", "tenant", "sub", "turn",
+	"par", "profile" };
+
+struct words {
+	const char *p[LIST_MAX];
+	size_t n;
+};
+
+struct options {
+	const char *config, *key, *alg, *kid, *issuer, *audience, *claims, *ttl;
+	const char *text[TEXT_CLAIMS];
+	const char *session_usd, *turn_usd, *vm_seconds;
+	struct words network, models, tools;
+	bool is_public;
+	const char *out, *public_out;
+};
+
+/* ---- small things */
+
+static int64_t
+now_s(void)
+{
+	return clock_wall_us() / 1000000;
+}
+
+/* "-" is standard input.  False after saying why. */
+static bool
+read_file(const char *path, struct buf *to)
+{
+	bool is_stdin = strcmp(path, "-") == 0;
+	FILE *f = is_stdin ? stdin : fopen(path, "re");
+	char piece[4096];
+	size_t n;
+
+	while (f != NULL && (n = fread(piece, 1, sizeof(piece), f)) > 0)
+		buf_add(to, piece, n);
+	bool is_read = f != NULL && !ferror(f) && !to->is_over;
+	if (!is_read)
+		fprintf(stderr, "weir token: %s cannot be read: %s\n", path,
+		    to->is_over ? "it is too large" : strerror(errno));
+	if (f != NULL && !is_stdin)
+		fclose(f);
+	OPENSSL_cleanse(piece, sizeof(piece));
+	return is_read;
+}
+
+/* A new file of its owner alone; false after saying why. */
+static bool
+write_file(const char *path, mode_t mode, struct str text)
+{
+	int fd = open(path, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC | O_NOFOLLOW, mode);
+	bool is_written = fd >= 0 && write(fd, text.p, text.n) == (ssize_t)text.n;
+
+	if (!is_written)
+		fprintf(stderr, "weir token: %s cannot be written: %s\n", path,
+		    strerror(errno));
+	if (fd >= 0 && close(fd) != 0)
+		is_written = false;
+	return is_written;
+}
+
+/* What a terminal may see of it. */
+static void
+print_safely(FILE *to, struct str text)
+{
+	struct buf b;
+	uint32_t c;
+
+	buf_init(&b, TEXT_MAX);
+	while (text.n > 0) {
+		struct str rest = text;
+		bool is_valid = text_next(&rest, &c);
+		text_show(&b, str_sub(text, 0, text.n - rest.n), c, is_valid);
+		text = rest;
+	}
+	fwrite(b.p, 1, b.n, to);
+	buf_fini(&b);
+}
+
+/* ---- mint */
+
+struct mint {
+	const struct options *o;
+	struct settings *settings; /* NULL without -c */
+	struct keys *keys;
+	const struct alg *alg;
+	const char *kid, *issuer, *audience;
+	struct secret secret; /* of --key */
+	struct str key;       /* what signs */
+	struct arena arena;
+	const struct json_value *file; /* of --claims */
+	int64_t ttl_s;
+};
+
+static int
+load_config(struct mint *m)
+{
+	struct report rep;
+
+	if (m->o->config == NULL)
+		return EXIT_YES;
+	if (access(m->o->config, R_OK) != 0) {
+		fprintf(stderr, "weir token: %s cannot be read: %s\n", m->o->config,
+		    strerror(errno));
+		return EXIT_NOINPUT;
+	}
+	report_init(&rep);
+	m->settings = settings_load_file_ahead(m->o->config, &rep);
+	if (m->settings != NULL)
+		m->keys = keys_load(m->settings, &rep);
+	if (m->keys == NULL)
+		report_say(&rep);
+	report_fini(&rep);
+	return m->keys == NULL ? EXIT_CONFIG : EXIT_YES;
+}
+
+/* --key: a reference, as in the configuration. */
+static int
+read_key(struct mint *m)
+{
+	struct tree t = { .file = "--key" };
+	struct node n = { .type = NODE_SCALAR, .text = str_of(m->o->key) };
+	struct report rep;
+
+	if ((m->alg = alg_find(str_of(m->o->alg))) == NULL)
+		return usage_refuse(
+		    "token", "--key needs its --alg: HS256, RS256, ES256 ...");
+	report_init(&rep);
+	bool is_read = secret_read(&m->secret, &t, &n, ".", &rep);
+	if (!is_read)
+		report_say(&rep);
+	report_fini(&rep);
+	m->key = (struct str){ m->secret.bytes, m->secret.n };
+	m->kid = m->o->kid;
+	m->issuer = m->o->issuer;
+	m->audience = m->o->audience == NULL ? "weir" : m->o->audience;
+	const char *why = !is_read || m->alg->family != ALG_HMAC
+			      ? NULL
+			      : secret_weakness(m->alg, m->key);
+	if (why != NULL)
+		fprintf(stderr, "weir token: the secret is too weak: %s\n", why);
+	return is_read && why == NULL ? EXIT_YES : EXIT_CONFIG;
+}
+
+static bool
+is_wanted(const char *asked, const char *have)
+{
+	return asked == NULL || (have != NULL && strcmp(asked, have) == 0);
+}
+
+/* A secret of the configuration; a public key signs nothing. */
+static int
+find_key(struct mint *m)
+{
+	const struct options *o = m->o;
+
+	for (size_t i = 0; m->keys != NULL && i < m->keys->n; i++) {
+		const struct key *k = &m->keys->key[i];
+		if (k->alg->family != ALG_HMAC || !is_wanted(o->kid, k->kid) ||
+		    !is_wanted(o->issuer, k->row->issuer) ||
+		    !is_wanted(o->alg, k->alg->name))
+			continue;
+		m->alg = k->alg;
+		m->kid = k->kid;
+		m->issuer = k->row->issuer;
+		m->audience = o->audience == NULL ? k->row->audience : o->audience;
+		m->key = (struct str){ (const char *)k->bytes, k->n };
+		return EXIT_YES;
+	}
+	fputs(
+	    "weir token: there is no secret to sign with: name a configuration that has "
+	    "one in sessions.keys, or --key and --alg\n",
+	    stderr);
+	return EXIT_CONFIG;
+}
+
+static bool
+is_in_file(const struct mint *m, const char *claim)
+{
+	return json_get(m->file, claim) != NULL;
+}
+
+static void
+put_words(struct json_out *j, const char *key, const struct words *w)
+{
+	if (w->n == 0)
+		return;
+	json_key(j, key);
+	json_open(j, '[');
+	for (size_t i = 0; i < w->n; i++)
+		json_text(j, w->p[i]);
+	json_close(j, ']');
+}
+
+static void
+put_network(struct json_out *j, const struct words *w)
+{
+	if (w->n == 1 && strcmp(w->p[0], "deny-all") == 0) {
+		json_key(j, "network");
+		json_text(j, "deny-all");
+	} else if (w->n > 0) {
+		json_key(j, "network");
+		json_open(j, '{');
+		put_words(j, "allow", w);
+		json_close(j, '}');
+	}
+}
+
+static void
+put_budget(struct json_out *j, const struct options *o)
+{
+	if (o->session_usd == NULL && o->turn_usd == NULL && o->vm_seconds == NULL)
+		return;
+	json_key(j, "budget");
+	json_open(j, '{');
+	if (o->turn_usd != NULL) {
+		json_key(j, "turnUsd");
+		json_text(j, o->turn_usd);
+	}
+	if (o->session_usd != NULL) {
+		json_key(j, "sessionUsd");
+		json_text(j, o->session_usd);
+	}
+	if (o->vm_seconds != NULL) {
+		json_key(j, "vmSeconds");
+		json_raw(j, str_of(o->vm_seconds));
+	}
+	json_close(j, '}');
+}
+
+static void
+put_jti(struct json_out *j)
+{
+	unsigned char random[16];
+	char text[33];
+
+	if (RAND_bytes(random, sizeof(random)) != 1)
+		abort();
+	for (size_t i = 0; i < sizeof(random); i++)
+		snprintf(text + 2 * i, 3, "%02x", random[i]);
+	json_key(j, "jti");
+	json_text(j, text);
+}
+
+/* A claim that stands in the file and is given by an option stands there twice: an
+ * error like any other. */
+static void
+put_claims(const struct mint *m, struct str file, struct buf *to)
+{
+	struct json_out j;
+	int64_t now = now_s();
+
+	json_out_init(&j, to);
+	json_open(&j, '{');
+	json_key(&j, "iss");
+	json_text(&j, m->issuer);
+	json_key(&j, "aud");
+	json_text(&j, m->audience);
+	if (!is_in_file(m, "iat")) {
+		json_key(&j, "iat");
+		json_int(&j, now);
+	}
+	if (!is_in_file(m, "exp")) {
+		json_key(&j, "exp");
+		json_int(&j, now + m->ttl_s);
+	}
+	if (!is_in_file(m, "jti"))
+		put_jti(&j);
+	for (size_t i = 0; i < TEXT_CLAIMS; i++)
+		if (m->o->text[i] != NULL) {
+			json_key(&j, claim_name[i]);
+			json_text(&j, m->o->text[i]);
+		}
+	put_budget(&j, m->o);
+	put_network(&j, &m->o->network);
+	put_words(&j, "models", &m->o->models);
+	put_words(&j, "hostedTools", &m->o->tools);
+	if (m->o->is_public) {
+		json_key(&j, "public");
+		json_bool(&j, true);
+	}
+	if (m->file != NULL && m->file->n > 0) {
+		size_t open, close;
+		buf_char(to, ',');
+		if (str_find(file, '{', &open) && str_rfind(file, '}', &close))
+			buf_str(to, str_sub(file, open + 1, close - open - 1));
+	}
+	json_close(&j, '}');
+}
+
+/* Does what was made count? */
+static bool
+is_good(const struct mint *m, struct str token, struct str claims)
+{
+	static const struct settings nobody = { .sessions_max_ttl = INT32_MAX,
+		.sessions_public = PUBLIC_ALLOW,
+		.budget_default = { -1, -1, -1 },
+		.budget_max = { -1, -1, -1 } };
+	const struct claims_source source = {
+		.settings = m->settings == NULL ? &nobody : m->settings,
+		.issuer = str_of(m->issuer),
+		.is_token = true,
+	};
+	struct grant *g = NULL;
+	const char *why;
+	enum reason reason = m->keys == NULL
+				 ? claims_read(&g, &source, claims, now_s(), &why)
+				 : token_verify(&g, m->keys, token, now_s(), &why);
+
+	grant_unref(g);
+	if (reason == REASON_PROFILE_UNKNOWN && m->keys == NULL)
+		return true; /* whoever has the configuration knows */
+	if (reason != REASON_NONE)
+		fprintf(stderr,
+		    "weir token: this token would count for nothing: %s: %s\n",
+		    reason_row(reason)->name, why);
+	return reason == REASON_NONE;
+}
+
+static int
+sign_and_print(const struct mint *m, struct str file)
+{
+	struct buf claims, token;
+	int status = EXIT_NO;
+
+	buf_init(&claims, TEXT_MAX);
+	buf_init(&token, TEXT_MAX);
+	put_claims(m, file, &claims);
+	const char *why =
+	    token_sign(&token, m->alg, str_of(m->kid), m->key, buf_view(&claims));
+	if (why != NULL) {
+		fprintf(stderr, "weir token: %s\n", why);
+		status = EXIT_CONFIG;
+	} else if (is_good(m, buf_view(&token), buf_view(&claims))) {
+		printf("%.*s\n", STR_ARG(buf_view(&token)));
+		status = EXIT_YES;
+	}
+	buf_fini(&claims);
+	buf_fini(&token);
+	return status;
+}
+
+static int
+read_ttl(struct mint *m)
+{
+	struct tree t = { .file = "--ttl" };
+	struct node n = { .type = NODE_SCALAR,
+		.text = str_of(m->o->ttl == NULL ? "1h" : m->o->ttl) };
+	struct report rep;
+	int64_t ms = 0;
+
+	report_init(&rep);
+	bool is_read = node_duration(&t, &n, &rep, &ms);
+	report_fini(&rep);
+	m->ttl_s = ms / 1000;
+	if (is_read && m->ttl_s > 0)
+		return EXIT_YES;
+	return usage_refuse("token", "--ttl takes a duration: 10m or 1h");
+}
+
+static int
+mint_with(struct mint *m)
+{
+	const struct options *o = m->o;
+	struct buf file;
+	const char *why = NULL;
+	int status;
+
+	if ((status = read_ttl(m)) != EXIT_YES || (status = load_config(m)) != EXIT_YES ||
+	    (status = o->key != NULL ? read_key(m) : find_key(m)) != EXIT_YES)
+		return status;
+	if (m->issuer == NULL)
+		return usage_refuse("token", "--key needs its --issuer");
+	buf_init(&file, TEXT_MAX);
+	if (o->claims != NULL && !read_file(o->claims, &file))
+		status = EXIT_NOINPUT;
+	else if (o->claims != NULL)
+		m->file = json_parse(buf_view(&file), &m->arena, &why);
+	if (status == EXIT_YES && o->claims != NULL &&
+	    (m->file == NULL || m->file->type != JSON_OBJECT)) {
+		fprintf(stderr, "weir token: %s is no JSON object: %s\n", o->claims,
+		    why == NULL ? "it is another value" : why);
+		status = EXIT_CONFIG;
+	}
+	if (status == EXIT_YES)
+		status = sign_and_print(m, buf_view(&file));
+	buf_fini(&file);
+	return status;
+}
+
+static int
+mint(const struct options *o, int nword)
+{
+	struct mint m = { .o = o };
+
+	if (nword > 0)
+		return usage_refuse("token", "mint takes options only");
+	arena_init(&m.arena, (size_t)64 << 20);
+	int status = mint_with(&m);
+	arena_fini(&m.arena);
+	keys_free(m.keys);
+	settings_free(m.settings);
+	secret_wipe(&m.secret);
+	return status;
+}
+
+/* ---- show */
+
+static void
+print_expiry(const struct json_value *claims)
+{
+	const struct json_value *exp = json_get(claims, "exp");
+	struct tm tm;
+	char text[40];
+	uint64_t n;
+	time_t when;
+
+	if (exp == NULL || exp->type != JSON_NUMBER || !str_decimal(exp->text, &n) ||
+	    n > INT32_MAX * UINT64_C(100))
+		return;
+	when = (time_t)n;
+	if (gmtime_r(&when, &tm) == NULL ||
+	    strftime(text, sizeof(text), "%Y-%m-%dT%H:%M:%SZ", &tm) == 0)
+		return;
+	printf("expires  %s (%+" PRId64 " s)\n", text, (int64_t)n - now_s());
+}
+
+static int
+print_verdict(const struct mint *m, struct str token)
+{
+	struct grant *g = NULL;
+	const char *why;
+
+	if (m->keys == NULL) {
+		puts("verdict  not verified: no configuration was named");
+		return EXIT_YES;
+	}
+	enum reason reason = token_verify(&g, m->keys, token, now_s(), &why);
+	grant_unref(g);
+	printf("verdict  %s%s%s\n", reason_row(reason)->name, why == NULL ? "" : ": ",
+	    why == NULL ? "" : why);
+	return reason == REASON_NONE ? EXIT_YES : EXIT_NO;
+}
+
+static int
+show_parts(struct mint *m, struct str token)
+{
+	struct token_parts parts;
+	const char *why = token_split(&parts, token, &m->arena), *ignored;
+
+	if (why != NULL) {
+		fprintf(stderr, "weir token: this is no token: %s\n", why);
+		return EXIT_NO;
+	}
+	fputs("header   ", stdout);
+	print_safely(stdout, parts.header);
+	fputs("\nclaims   ", stdout);
+	print_safely(stdout, parts.claims);
+	putchar('\n');
+	print_expiry(json_parse(parts.claims, &m->arena, &ignored));
+	return print_verdict(m, token);
+}
+
+static int
+show(const struct options *o, int nword, char *const *word)
+{
+	struct mint m = { .o = o };
+	struct buf text;
+	int status = EXIT_YES;
+
+	if (nword > 1)
+		return usage_refuse("token", "show takes one token");
+	arena_init(&m.arena, (size_t)64 << 20);
+	buf_init(&text, TEXT_MAX);
+	if (nword == 1)
+		buf_text(&text, word[0]);
+	else if (!read_file("-", &text))
+		status = EXIT_NOINPUT;
+	struct str token = buf_view(&text);
+	while (token.n > 0 && strchr(" \t\r\n", token.p[token.n - 1]) != NULL)
+		token.n--;
+	if (status == EXIT_YES && (status = load_config(&m)) == EXIT_YES)
+		status = show_parts(&m, token);
+	buf_fini(&text);
+	arena_fini(&m.arena);
+	keys_free(m.keys);
+	settings_free(m.settings);
+	return status;
+}
+
+/* ---- keygen */
+
+static int
+write_key(const struct options *o, const struct alg *alg, struct buf *key)
+{
+	struct buf public;
+	int status = EXIT_YES;
+
+	buf_init(&public, TEXT_MAX);
+	if (alg->family == ALG_HMAC)
+		buf_char(key, '\n');
+	else if (!key_public(&public, buf_view(key)))
+		status = EXIT_SOFTWARE;
+	if (status == EXIT_YES && o->out != NULL &&
+	    !write_file(o->out, 0600, buf_view(key)))
+		status = EXIT_UNAVAILABLE;
+	else if (status == EXIT_YES && o->out == NULL)
+		fwrite(key->p, 1, key->n, stdout);
+	if (status == EXIT_YES && o->public_out != NULL &&
+	    !write_file(o->public_out, 0644, buf_view(&public)))
+		status = EXIT_UNAVAILABLE;
+	buf_fini(&public);
+	return status;
+}
+
+static int
+keygen(const struct options *o, int nword)
+{
+	const struct alg *alg = alg_find(str_of(o->alg == NULL ? "ES256" : o->alg));
+	struct buf key;
+
+	if (nword > 0)
+		return usage_refuse("token", "keygen takes options only");
+	if (alg == NULL || alg->libjwt < 0)
+		return usage_refuse("token", "--alg takes HS256, RS256, ES256 ...");
+	if (o->public_out != NULL && alg->family == ALG_HMAC)
+		return usage_refuse(
+		    "token", "a secret of %s has no public half", alg->name);
+	buf_init(&key, TEXT_MAX);
+	int status = key_make(&key, alg) ? write_key(o, alg, &key) : EXIT_SOFTWARE;
+	if (key.p != NULL)
+		OPENSSL_cleanse(key.p, key.n);
+	buf_fini(&key);
+	return status;
+}
+
+/* ---- options */
+
+enum option_id {
+	OPTION_KEY = 256,
+	OPTION_ALG,
+	OPTION_KID,
+	OPTION_ISSUER,
+	OPTION_AUDIENCE,
+	OPTION_CLAIMS,
+	OPTION_TTL,
+	OPTION_SESSION_USD,
+	OPTION_TURN_USD,
+	OPTION_VM_SECONDS,
+	OPTION_OUT,
+	OPTION_PUBLIC_OUT,
+	OPTION_NETWORK,
+	OPTION_MODEL,
+	OPTION_TOOL,
+	OPTION_PUBLIC,
+	OPTION_TEXT /* and behind it one for each text_claim */
+};
+
+static const struct option longs[] = {
+	{ "config", required_argument, NULL, 'c' },
+	{ "help", no_argument, NULL, 'h' },
+	{ "key", required_argument, NULL, OPTION_KEY },
+	{ "alg", required_argument, NULL, OPTION_ALG },
+	{ "kid", required_argument, NULL, OPTION_KID },
+	{ "issuer", required_argument, NULL, OPTION_ISSUER },
+	{ "audience", required_argument, NULL, OPTION_AUDIENCE },
+	{ "claims", required_argument, NULL, OPTION_CLAIMS },
+	{ "ttl", required_argument, NULL, OPTION_TTL },
+	{ "session-usd", required_argument, NULL, OPTION_SESSION_USD },
+	{ "turn-usd", required_argument, NULL, OPTION_TURN_USD },
+	{ "vm-seconds", required_argument, NULL, OPTION_VM_SECONDS },
+	{ "out", required_argument, NULL, OPTION_OUT },
+	{ "public-out", required_argument, NULL, OPTION_PUBLIC_OUT },
+	{ "network", required_argument, NULL, OPTION_NETWORK },
+	{ "model", required_argument, NULL, OPTION_MODEL },
+	{ "hosted-tool", required_argument, NULL, OPTION_TOOL },
+	{ "public", no_argument, NULL, OPTION_PUBLIC },
+	{ "sid", required_argument, NULL, OPTION_TEXT + SID },
+	{ "tenant", required_argument, NULL, OPTION_TEXT + TENANT },
+	{ "sub", required_argument, NULL, OPTION_TEXT + SUB },
+	{ "turn", required_argument, NULL, OPTION_TEXT + TURN },
+	{ "par", required_argument, NULL, OPTION_TEXT + PAR },
+	{ "profile", required_argument, NULL, OPTION_TEXT + PROFILE },
+	{ NULL, 0, NULL, 0 },
+};
+
+/* Where the value of an option goes; NULL: it is none of one value. */
+static const char **
+place_of(struct options *o, int c)
+{
+	const struct {
+		int id;
+		const char **at;
+	} places[] = {
+		{ 'c', &o->config },
+		{ OPTION_KEY, &o->key },
+		{ OPTION_ALG, &o->alg },
+		{ OPTION_KID, &o->kid },
+		{ OPTION_ISSUER, &o->issuer },
+		{ OPTION_AUDIENCE, &o->audience },
+		{ OPTION_CLAIMS, &o->claims },
+		{ OPTION_TTL, &o->ttl },
+		{ OPTION_SESSION_USD, &o->session_usd },
+		{ OPTION_TURN_USD, &o->turn_usd },
+		{ OPTION_VM_SECONDS, &o->vm_seconds },
+		{ OPTION_OUT, &o->out },
+		{ OPTION_PUBLIC_OUT, &o->public_out },
+	};
+
+	if (c >= OPTION_TEXT && c < OPTION_TEXT + (int)TEXT_CLAIMS)
+		return &o->text[c - OPTION_TEXT];
+	for (size_t i = 0; i < sizeof(places) / sizeof(places[0]); i++)
+		if (places[i].id == c)
+			return places[i].at;
+	return NULL;
+}
+
+static struct words *
+list_of(struct options *o, int c)
+{
+	return c == OPTION_NETWORK ? &o->network
+	       : c == OPTION_MODEL ? &o->models
+	       : c == OPTION_TOOL  ? &o->tools
+				   : NULL;
+}
+
+static int
+take_option(struct options *o, int c, char *const *argv)
+{
+	const char **place = place_of(o, c);
+	struct words *list = list_of(o, c);
+
+	if (place != NULL)
+		*place = optarg;
+	else if (list != NULL && list->n < LIST_MAX)
+		list->p[list->n++] = optarg;
+	else if (list != NULL)
+		return usage_refuse(
+		    "token", "%s may stand %d times", argv[optind - 2], LIST_MAX);
+	else if (c == OPTION_PUBLIC)
+		o->is_public = true;
+	else
+		return usage_refuse_option("token", argv, c);
+	return EXIT_YES;
+}
+
+int
+cmd_token(int argc, char **argv)
+{
+	struct options o = { 0 };
+	int c, status;
+
+	opterr = 0;
+	while ((c = getopt_long(argc, argv, ":c:h", longs, NULL)) != -1) {
+		if (c == 'h') {
+			fputs(help, stdout);
+			return EXIT_YES;
+		}
+		if ((status = take_option(&o, c, argv)) != EXIT_YES)
+			return status;
+	}
+	int nword = argc - optind - 1;
+	const char *what = nword >= 0 ? argv[optind] : "";
+	if (strcmp(what, "mint") == 0)
+		return mint(&o, nword);
+	if (strcmp(what, "show") == 0)
+		return show(&o, nword, argv + optind + 1);
+	if (strcmp(what, "keygen") == 0)
+		return keygen(&o, nword);
+	return usage_refuse("token", "say mint, show or keygen");
+}

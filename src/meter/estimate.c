@@ -1,0 +1,72 @@
+#include "meter/estimate.h"
+
+#include "meter/cost.h"
+
+#define SLACK 64 /* tokens that were made and not yet sent */
+
+static uint64_t
+larger(uint64_t a, uint64_t b)
+{
+	return a > b ? a : b;
+}
+
+/* The most pessimistic reading of what was seen, and never beyond the limit. */
+static uint64_t
+output_tokens(
+    const struct usage *u, const struct call *c, const struct estimate_input *in)
+{
+	struct run total = usage_total(u);
+	uint64_t most = in->bound->limit * c->answers;
+	uint64_t n = total.output > 0 ? (uint64_t)total.output : 0;
+	uint64_t seconds = (uint64_t)(in->ms > 0 ? in->ms : 0) / 1000 + 1;
+
+	n = larger(n, u->text_bytes * 2 / 5 + 1);
+	n = larger(n, u->announced > 0 ? (uint64_t)u->announced : 0);
+	if (in->max_tokens_per_second != 0)
+		n = larger(n, seconds * in->max_tokens_per_second);
+	n += SLACK;
+	return in->runs_on || n > most ? most : n;
+}
+
+/* Only the prompt is sure, and only when no second model or tool had one of its own. */
+static bool
+knows_input(const struct usage *u, const struct call *c)
+{
+	bool is_alone = c->nmodel == 1 && !c->compacts;
+
+	for (const struct hosted *h = c->hosted; h != NULL; h = h->next)
+		is_alone = is_alone && (h->is_stripped || h->is_media);
+	return is_alone && u->nrun == 1 && u->run[0].input_total > 0 && !u->is_absurd;
+}
+
+static usd_nano
+worst(const struct call *c, const struct estimate_input *in, uint64_t output)
+{
+	usd_nano hold;
+
+	if (!bound_hold(in->bound, (output + c->answers - 1) / c->answers, &hold))
+		return in->reserved;
+	return hold;
+}
+
+usd_nano
+estimate(struct usage *u, const struct call *c, const struct estimate_input *in)
+{
+	uint64_t output = output_tokens(u, c, in);
+	bool is_known = knows_input(u, c);
+	usd_nano cost;
+
+	if (!is_known) {
+		u->nrun = 1;
+		u->run[0] = (struct run){ .tier = c->tier,
+			.input_total = (int64_t)in->bound->input };
+		if (u->model[0] == '\0' && c->nmodel > 0)
+			usage_name(u->model, c->model[0].name);
+	}
+	if (u->run[0].tier == TIER_STANDARD)
+		u->run[0].tier = c->tier;
+	u->run[0].output = (int64_t)output;
+	if (!is_known || cost_of(in->prices, u, in->day, &cost) != COST_OK)
+		cost = worst(c, in, output);
+	return cost < in->reserved ? cost : in->reserved;
+}

@@ -1,0 +1,63 @@
+/*
+ * reported.c - what a gateway says that a call cost
+ */
+#include "meter/reported.h"
+
+#include <string.h>
+
+#define PLACES 18 /* decimals that a sum of two is exact to */
+
+static void
+keep(struct str *to, char text[static SCAN_TEXT], const struct scan_value *v)
+{
+	*to = STR_NONE;
+	if (v->is_cut || (v->type != JSON_NUMBER && v->type != JSON_STRING))
+		return;
+	memcpy(text, v->text.p, v->text.n);
+	*to = str_trim((struct str){ text, v->text.n });
+}
+
+void
+reported_cost(struct reported *r, const struct scan_value *v)
+{
+	keep(&r->cost, r->text[0], v);
+}
+
+void
+reported_upstream(struct reported *r, const struct scan_value *v)
+{
+	keep(&r->upstream, r->text[1], v);
+}
+
+/* Adds an amount; its digits beyond PLACES count as one more. */
+static bool
+add_amount(wide *sum, struct str amount)
+{
+	bool has_more;
+	wide n;
+
+	return decimal_read(amount, PLACES, &n, &has_more) && wide_add(sum, n) &&
+	       (!has_more || wide_add(sum, 1));
+}
+
+void
+reported_note(const struct reported *r, struct usage *u)
+{
+	wide nano = (wide)1000000000, sum = 0;
+
+	if (r->cost.p == NULL || !add_amount(&sum, r->cost))
+		return;
+	if (r->is_byok && r->upstream.p != NULL && !add_amount(&sum, r->upstream))
+		return;
+	u->has_reported = wide_usd(sum, nano, &u->reported);
+}
+
+void
+reported_head(struct answer *a, const struct http_head *head)
+{
+	const struct http_field *f = http_field(head, STR("x-litellm-response-cost"));
+
+	if (f != NULL && !a->usage.has_reported)
+		a->usage.has_reported =
+		    usd_round_up(str_trim(f->value), &a->usage.reported);
+}

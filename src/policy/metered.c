@@ -1,0 +1,90 @@
+/*
+ * metered.c - hosts of model providers, which only the gateway reaches
+ */
+#include "policy/metered.h"
+
+#include <stdlib.h>
+
+#define MEMORY_MAX ((size_t)4 << 20)
+
+/* The address a sandbox uses may be another one; the path is the same. */
+static const char *
+where_text(struct metered *m, const struct settings *s, const struct provider *p)
+{
+	const struct texts *at = &s->listen_gateway;
+	bool has_address = at->n > 0 && !str_starts(str_of(at->p[0]), STR("unix:"));
+	struct buf b;
+	struct str text;
+
+	buf_init(&b, 1024);
+	buf_fmt(&b, "take %s%s%s for the base URL", has_address ? "http://" : "",
+	    has_address ? at->p[0] : "the gateway's ", p->path);
+	text = arena_str(&m->arena, buf_view(&b));
+	buf_fini(&b);
+	return text.p != NULL ? text.p : "take the gateway's base URL";
+}
+
+static void
+add(struct metered *m, struct str host, const char *where)
+{
+	struct metered_host *to = &m->p[m->n];
+	enum host_error err;
+
+	if (pattern_parse(&to->pattern, host, &m->arena, &err) != PATTERN_OK)
+		return;
+	to->where = where;
+	m->n++;
+}
+
+static void
+add_provider(struct metered *m, const struct settings *s, const struct provider *p)
+{
+	const char *where = where_text(m, s, p);
+	struct url url;
+
+	for (size_t i = 0; i < p->hosts.n; i++)
+		add(m, str_of(p->hosts.p[i]), where);
+	if (p->kind != PROVIDER_NONE && url_parse(&url, str_of(p->upstream)) == HOST_OK)
+		add(m, host_str(&url.host), where);
+}
+
+struct metered *
+metered_new(const struct settings *s)
+{
+	struct metered *m = mem_zalloc(sizeof(*m));
+	size_t most = 0;
+
+	arena_init(&m->arena, MEMORY_MAX);
+	for (size_t i = 0; i < s->gateway_providers.n; i++)
+		most += s->gateway_providers.p[i].hosts.n + 1;
+	m->p = mem_zalloc((most + 1) * sizeof(*m->p));
+	for (size_t i = 0; i < s->gateway_providers.n; i++)
+		add_provider(m, s, &s->gateway_providers.p[i]);
+	return m;
+}
+
+void
+metered_free(struct metered *m)
+{
+	if (m == NULL)
+		return;
+	arena_fini(&m->arena);
+	free(m->p);
+	free(m);
+}
+
+const struct metered_host *
+metered_find(const struct metered *m, const struct host *h)
+{
+	struct pattern name = { .kind = PATTERN_NAME, .base = host_str(h) };
+
+	if (m == NULL)
+		return NULL;
+	if (h->is_literal)
+		name =
+		    (struct pattern){ .kind = PATTERN_RANGE, .prefix = { h->addr, 128 } };
+	for (size_t i = 0; i < m->n; i++)
+		if (pattern_covers(&m->p[i].pattern, &name))
+			return &m->p[i];
+	return NULL;
+}

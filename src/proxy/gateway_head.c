@@ -1,0 +1,179 @@
+/*
+ * gateway_head.c - heads between a sandbox and a provider, made anew
+ */
+#include "proxy/gateway_head.h"
+
+#include "meter/hosted.h"
+#include "policy/rewrite.h"
+
+struct str
+gateway_path(const struct exchange *x)
+{
+	struct str rest = STR_NONE;
+
+	(void)routes_find(x->snapshot->routes, x->ask.path, &rest);
+	return rest;
+}
+
+static bool
+is_named(struct str name, const char *const *list)
+{
+	for (; *list != NULL; list++)
+		if (str_eq_nocase(name, str_of(*list)))
+			return true;
+	return false;
+}
+
+/* Said by weir itself, or who the client is to somebody else. */
+static const char *const closed_in_requests[] = { "Host", "Content-Length", "Expect",
+	"Accept-Encoding", "Content-Encoding", "Authorization", "X-Api-Key",
+	"X-Goog-Api-Key", "Api-Key", "Cookie", "Ai-Gateway-Auth-Method",
+	"Openai-Organization", "Openai-Project", "X-Goog-User-Project", "Forwarded",
+	"X-Forwarded-For", "X-Forwarded-Host", "X-Forwarded-Proto", "X-Real-Ip", "Via",
+	"Origin", "Referer", NULL };
+
+/* Of the operator's account, and what only weir may say here. */
+static const char *const closed_in_responses[] = { "Content-Length", "Content-Encoding",
+	"Set-Cookie", "Alt-Svc", "Proxy-Authenticate", "Proxy-Authentication-Info",
+	"Proxy-Status", "Openai-Organization", "Openai-Project",
+	"Anthropic-Organization-Id", "Location", NULL };
+
+static void
+put_field(struct buf *to, struct str name, struct str value)
+{
+	buf_str(to, name);
+	buf_text(to, ": ");
+	buf_str(to, value);
+	buf_text(to, "\r\n");
+}
+
+static void
+put_credential(struct buf *to, const struct provider *p)
+{
+	if (p->credential_header == NULL)
+		return;
+	buf_fmt(to, "%s: ", p->credential_header);
+	if (p->credential_scheme != NULL)
+		buf_fmt(to, "%s ", p->credential_scheme);
+	buf_add(to, p->credential_value.bytes, p->credential_value.n);
+	buf_text(to, "\r\n");
+	if (p->kind == PROVIDER_VERCEL)
+		buf_text(to, "ai-gateway-auth-method: api-key\r\n");
+}
+
+static bool
+is_credential(const struct provider *p, struct str name)
+{
+	return p->credential_header != NULL &&
+	       str_eq_nocase(name, str_of(p->credential_header));
+}
+
+static bool
+may_have_body(struct str method)
+{
+	return !str_eq(method, STR("GET")) && !str_eq(method, STR("HEAD"));
+}
+
+bool
+gateway_request(struct buf *to, const struct spend *s, size_t length)
+{
+	const struct http_head *head = s->x->head;
+	const struct provider *p = s->route->row;
+	bool *drop = arena_zalloc(&s->x->arena, head->nfield + 1);
+	char host[AUTHORITY_TEXT];
+
+	if (drop == NULL)
+		return false;
+	http_hop_fields(head, drop);
+	buf_str(to, head->method);
+	buf_char(to, ' ');
+	buf_str(to, s->route->base);
+	buf_str(to, s->call.path);
+	buf_text(to, " HTTP/1.1\r\n");
+	put_field(to, STR("Host"),
+	    str_of(authority_text(
+		host, &s->route->host, s->route->port, s->route->is_https ? 443 : 80)));
+	for (size_t i = 0; i < head->nfield; i++) {
+		struct str name = head->field[i].name;
+		if (!drop[i] && !is_named(name, closed_in_requests) &&
+		    !is_credential(p, name) && rewrite_field(name) == REWRITES_NOTHING)
+			put_field(to, name, head->field[i].value);
+	}
+	buf_text(to, "Accept-Encoding: identity\r\n");
+	put_credential(to, p);
+	if (length > 0 || may_have_body(head->method))
+		buf_fmt(to, "Content-Length: %zu\r\n", length);
+	buf_text(to, "\r\n");
+	return !to->is_over;
+}
+
+void
+gateway_notes(struct buf *to, const struct spend *s)
+{
+	char left[USD_TEXT];
+	struct buf names;
+
+	if (s == NULL)
+		return;
+	if (s->has_left)
+		buf_fmt(to, "X-Weir-Budget-Remaining: %s\r\n",
+		    usd_print(s->left > 0 ? s->left : 0, left));
+	if (s->is_clamped)
+		buf_fmt(to, "X-Weir-Clamped: %s=%llu; asked=%llu\r\n",
+		    s->call.limit_name != NULL ? s->call.limit_name : "max_tokens",
+		    (unsigned long long)s->bound.limit, (unsigned long long)s->asked);
+	buf_init(&names, 4096);
+	hosted_stripped(&s->call, &names);
+	if (names.n > 0)
+		buf_fmt(to, "X-Weir-Stripped: %s\r\n", buf_cstr(&names));
+	buf_fini(&names);
+}
+
+static void
+put_passed(struct buf *to, const struct http_head *head, const bool *drop,
+    const struct scrub *scrub)
+{
+	for (size_t i = 0; i < head->nfield; i++) {
+		size_t at;
+
+		if (drop[i] || is_named(head->field[i].name, closed_in_responses))
+			continue;
+		buf_str(to, head->field[i].name);
+		buf_text(to, ": ");
+		at = to->n;
+		buf_str(to, head->field[i].value);
+		if (to->n > at)
+			scrub_text(scrub, to->p + at, to->n - at);
+		buf_text(to, "\r\n");
+	}
+}
+
+bool
+gateway_response(struct buf *to, const struct spend *s, const struct http_head *head,
+    const struct scrub *scrub, bool has_body, bool is_kept)
+{
+	bool *drop = arena_zalloc(&s->x->arena, head->nfield + 1);
+	bool is_old = s->x->head->minor == 0;
+
+	if (drop == NULL)
+		return false;
+	http_hop_fields(head, drop);
+	buf_fmt(to, "HTTP/1.1 %03d ", head->status);
+	buf_str(to, head->phrase);
+	scrub_text(scrub, to->p, to->n);
+	buf_text(to, "\r\n");
+	put_passed(to, head, drop, scrub);
+	buf_fmt(to, "Via: 1.1 %s\r\nX-Weir-Request: %s\r\n",
+	    s->x->snapshot->settings->name, s->x->id);
+	gateway_notes(to, s);
+	if (has_body && !is_old)
+		buf_text(to, "Transfer-Encoding: chunked\r\n");
+	else if (!has_body && head->status != 204 && head->status != 304)
+		buf_text(to, "Content-Length: 0\r\n");
+	if (!is_kept)
+		buf_text(to, "Connection: close\r\n");
+	else if (is_old)
+		buf_text(to, "Connection: keep-alive\r\n");
+	buf_text(to, "\r\n");
+	return !to->is_over;
+}

@@ -1,0 +1,24 @@
+/*
+ * gateway_head.h - heads between a sandbox and a provider, made anew
+ *
+ * Towards the provider the client's credentials, cookies and what rewrites requests
+ * are left out, and the provider's own credential is put in.  Towards the client what
+ * tells of the operator's account is left out, and what weir did is said.
+ */
+#ifndef WEIR_PROXY_GATEWAY_HEAD_H
+#define WEIR_PROXY_GATEWAY_HEAD_H
+
+#include "proxy/scrub.h"
+#include "proxy/spend.h"
+
+/* False: no room. */
+bool gateway_request(struct buf *to, const struct spend *s, size_t length) MUST_CHECK;
+/* `has_body`: it goes out in chunks, or (to HTTP/1.0) until the connection's end. */
+bool gateway_response(struct buf *to, const struct spend *s, const struct http_head *head,
+    const struct scrub *scrub, bool has_body, bool is_kept) MUST_CHECK;
+/* Of the request's path what is below the provider's own. */
+struct str gateway_path(const struct exchange *x);
+/* X-Weir-*: what is left, and what was changed. */
+void gateway_notes(struct buf *to, const struct spend *s);
+
+#endif

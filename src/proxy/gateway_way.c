@@ -1,0 +1,313 @@
+/*
+ * gateway_way.c - the way of a request to a provider
+ */
+#include "proxy/gateway_way.h"
+
+#include <errno.h>
+#include <stdlib.h>
+
+#include "base/err.h"
+#include "meter/api.h"
+#include "net/tls.h"
+#include "proxy/answer.h"
+#include "proxy/gateway.h"
+#include "proxy/greet.h"
+#include "proxy/purse.h"
+#include "proxy/stages.h"
+#include "proxy/who.h"
+
+/* ---- DECIDE */
+
+static struct str
+authority_of(struct str origin)
+{
+	size_t at;
+
+	if (!str_find(origin, '/', &at) || at + 2 > origin.n)
+		return STR_NONE;
+	return str_sub(origin, at + 2, origin.n);
+}
+
+/* A page of another site: whatever it wants, nobody at the keyboard asked for it. */
+static bool
+is_cross_site(const struct http_head *h)
+{
+	const struct http_field *site = http_field(h, STR("Sec-Fetch-Site"));
+	const struct http_field *origin = http_field(h, STR("Origin"));
+
+	if (site != NULL && !str_eq(site->value, STR("same-origin")) &&
+	    !str_eq(site->value, STR("none")))
+		return true;
+	return origin != NULL && !str_eq_nocase(authority_of(origin->value), h->host);
+}
+
+static enum reason
+refusal_of(const struct conn *c)
+{
+	const struct exchange *x = c->x;
+
+	if (is_cross_site(x->head))
+		return REASON_CROSS_SITE_REFUSED;
+	if (x->route == NULL)
+		return purse_is_asked(x) ? REASON_NONE : REASON_ENDPOINT_NOT_METERED;
+	if (x->head->is_upgrade) /* Codex then posts */
+		return REASON_ENDPOINT_NOT_METERED;
+	if (x->head->framing == HTTP_LENGTH && x->head->length > CALL_BODY_MAX)
+		return REASON_BODY_TOO_LARGE;
+	if (x->route->row->kind != PROVIDER_NONE &&
+	    api_find((enum provider_kind)x->route->row->kind, x->head->method,
+		gateway_path(x)) == NULL)
+		return REASON_ENDPOINT_NOT_METERED;
+	return REASON_NONE;
+}
+
+static enum next
+gate_decide(struct conn *c)
+{
+	enum reason reason = refusal_of(c);
+
+	if (reason != REASON_NONE)
+		return answer_refuse(c, reason);
+	c->x->spend = spend_new(c->e, c->x);
+	if (c->x->spend->grant == NULL)
+		return answer_refuse(c, REASON_SESSION_REQUIRED);
+	if (c->e->ledger == NULL)
+		return answer_refuse(c, REASON_LEDGER_UNAVAILABLE);
+	return NEXT;
+}
+
+/* ---- BODY */
+
+/* It waits for the word. */
+static bool
+say_continue(struct conn *c)
+{
+	static const char text[] = "HTTP/1.1 100 Continue\r\n\r\n";
+	struct iovec v = { (void *)(uintptr_t)text, sizeof(text) - 1 };
+
+	if (!c->x->head->expects_continue || c->is_continued)
+		return true;
+	c->is_continued = true;
+	return stream_write(&c->client, &v, 1) == (ssize_t)v.iov_len;
+}
+
+static enum next
+client_left(struct conn *c)
+{
+	timer_clear(&c->timer);
+	c->x->reason = REASON_CLIENT_ABORTED;
+	c->x->closed_by = CLOSE_CLIENT;
+	c->after = AFTER_CLOSE;
+	return conn_jump(c, STAGE_RECORD);
+}
+
+static enum next
+body_is_whole(struct conn *c, struct str rest)
+{
+	timer_clear(&c->timer);
+	c->x->spend->is_read = true;
+	buf_str(&c->rq->more, rest);
+	if (c->x->route == NULL) /* what is left: nothing is sent */
+		return NEXT;
+	if (!spend_judge(c->x->spend, gateway_path(c->x)))
+		return answer_refuse(c, c->x->reason);
+	return NEXT;
+}
+
+/* JUMP: it goes on. */
+static enum next
+take_body(struct conn *c, struct str in)
+{
+	struct buf *body = &c->x->spend->body;
+
+	for (;;) {
+		size_t used;
+		struct str piece;
+		enum body_result r = body_read(&c->reading, in, &used, &piece);
+		in = str_sub(in, used, in.n);
+		switch (r) {
+		case BODY_DATA:
+			buf_str(body, piece);
+			if (body->is_over)
+				return answer_refuse(c, REASON_BODY_TOO_LARGE);
+			break;
+		case BODY_DONE:
+			return body_is_whole(c, in);
+		case BODY_BAD:
+			c->x->error = "the body breaks its chunked framing";
+			return answer_refuse(c, REASON_REQUEST_MALFORMED);
+		case BODY_MORE:
+			return WAIT;
+		}
+	}
+}
+
+static enum next
+gate_body(struct conn *c)
+{
+	enum next n;
+
+	if (!c->is_reading) { /* what came behind the head */
+		struct request *rq = c->rq;
+		struct str rest = str_sub(buf_view(&rq->in), rq->heard.used, rq->in.n);
+		c->is_reading = true;
+		c->is_continued = rest.n > 0;
+		rq->heard.used = rq->in.n;
+		body_reader_init(&c->reading, c->x->head);
+		if ((n = take_body(c, rest)) != WAIT)
+			return n;
+	}
+	if (!say_continue(c))
+		return client_left(c);
+	while (stream_may_have_ended(&c->client)) {
+		ssize_t got = stream_read(&c->client, c->e->scratch, SCRATCH);
+		if (got == -EAGAIN)
+			break;
+		if (got <= 0)
+			return client_left(c);
+		n = take_body(c, (struct str){ c->e->scratch, (size_t)got });
+		if (n != WAIT)
+			return n;
+	}
+	timer_set(c->e->loop, &c->timer, c->x->snapshot->settings->limits_idle);
+	return WAIT;
+}
+
+static enum next
+body_is_late(struct conn *c)
+{
+	return answer_refuse(c, REASON_CLIENT_TIMEOUT);
+}
+
+/* ---- RESERVE */
+
+static void
+on_reserved(void *arg, bool is_fine)
+{
+	struct conn *c = arg;
+
+	conn_go_on(c, is_fine ? NEXT : answer_refuse(c, c->x->reason));
+}
+
+static void
+on_looked(void *arg, bool is_fine)
+{
+	struct conn *c = arg;
+
+	if (!is_fine) {
+		conn_go_on(c, answer_refuse(c, c->x->reason));
+		return;
+	}
+	purse_answer(&c->out, c->x);
+	c->x->status = 200;
+	c->x->verdict.allow = true;
+	c->after = c->x->head->is_kept ? AFTER_NEXT : AFTER_LINGER;
+	conn_go_on(c, conn_jump(c, STAGE_ANSWER));
+}
+
+static enum next
+gate_reserve(struct conn *c)
+{
+	struct spend *s = c->x->spend;
+
+	c->x->verdict.protocol =
+	    c->x->route == NULL || c->x->route->is_https ? PROTOCOL_HTTPS : PROTOCOL_HTTP;
+	if (c->x->route == NULL) {
+		c->x->verdict.protocol = PROTOCOL_HTTP;
+		if (!spend_look(s, on_looked, c))
+			return answer_refuse(c, c->x->reason);
+		return WAIT;
+	}
+	if (!s->is_metered)
+		return NEXT;
+	if (!spend_reserve(s, on_reserved, c))
+		return answer_refuse(c, c->x->reason);
+	return WAIT;
+}
+
+/* ---- SHAKE: TLS with the provider */
+
+static void
+on_shaken(void *arg, int err, const char *why)
+{
+	struct conn *c = arg;
+
+	c->shaking = NULL;
+	if (err == 0) {
+		c->x->verdict.assurance = ASSURE_ORIGIN;
+		stream_attach(&c->origin->stream, conn_on_origin, c);
+		conn_go_on(c, NEXT);
+		return;
+	}
+	origin_close(c->e->loop, c->origin);
+	c->origin = NULL;
+	c->x->error = why != NULL ? err_text(err) : NULL;
+	conn_go_on(c, answer_refuse(c, REASON_UPSTREAM_TLS_FAILED));
+}
+
+static enum next
+gate_shake(struct conn *c)
+{
+	const struct route *r = c->x->route;
+
+	c->x->verdict.allow = true;
+	c->x->verdict.assurance = ASSURE_ADDRESS;
+	if (!r->is_https)
+		return NEXT;
+	c->tls = tls_home_ref(c->e->tls);
+	c->shaking = tls_start(c->tls->client, c->e->loop, &c->origin->stream, &r->host,
+	    r->port, c->x->snapshot->settings->limits_connect_timeout, on_shaken, c);
+	return WAIT;
+}
+
+/* ---- CARRY */
+
+static enum after
+after_call(const struct gateway *g, enum gateway_end how)
+{
+	if (how == GATEWAY_DONE)
+		return g->is_client_kept ? AFTER_NEXT : AFTER_LINGER;
+	return how == GATEWAY_CUT ? AFTER_RESET : AFTER_LINGER;
+}
+
+static void
+on_called(void *arg, enum gateway_end how)
+{
+	struct conn *c = arg;
+
+	conn_take_back(c);
+	c->after = (uint8_t)after_call(c->gateway, how);
+	origin_close(c->e->loop, c->origin);
+	c->origin = NULL;
+	conn_drop_carrier(c);
+	conn_go_on(c, how == GATEWAY_REFUSED ? answer_refuse(c, c->x->reason) : NEXT);
+}
+
+static enum next
+gate_carry(struct conn *c)
+{
+	if (!conn_opens(c))
+		return answer_refuse(c, REASON_AUDIT_UNAVAILABLE);
+	c->gateway = mem_alloc(sizeof(*c->gateway));
+	gateway_start(c->gateway, c->e, c->x->spend, &c->client, c->origin, on_called, c);
+	return WAIT;
+}
+
+/* ---- the way ---- */
+
+const struct stage_row gateway_way[] = {
+	[STAGE_GREET] = { "greet", greet_read, STAGE_WHO, stage_told, greet_late },
+	[STAGE_WHO] = { "who", who_stage, STAGE_DECIDE, stage_told_meanwhile, who_late },
+	[STAGE_DECIDE] = { "decide", gate_decide, STAGE_BODY, NULL, NULL },
+	[STAGE_BODY] = { "body", gate_body, STAGE_RESERVE, stage_told, body_is_late },
+	[STAGE_RESERVE] = { "reserve", gate_reserve, STAGE_RESOLVE, stage_told_meanwhile,
+	    NULL },
+	[STAGE_RESOLVE] = { "resolve", stage_resolve, STAGE_DIAL, stage_told_meanwhile,
+	    NULL },
+	[STAGE_DIAL] = { "dial", stage_dial, STAGE_SHAKE, stage_told_meanwhile, NULL },
+	[STAGE_SHAKE] = { "shake", gate_shake, STAGE_CARRY, stage_told_meanwhile, NULL },
+	[STAGE_CARRY] = { "carry", gate_carry, STAGE_RECORD, NULL, NULL },
+	[STAGE_ANSWER] = { "answer", answer_send, STAGE_RECORD, stage_told, answer_late },
+	[STAGE_RECORD] = { "record", stage_record, STAGE_GREET, NULL, NULL },
+	[STAGE_LINGER] = { "linger", stage_linger, STAGE_LINGER, stage_told, conn_close },
+};

@@ -1,0 +1,234 @@
+/*
+ * identity.c - a token, a password or an arm -> a grant, and a grant -> its session
+ */
+#include "proxy/identity.h"
+
+#include <openssl/crypto.h>
+
+#include "policy/token.h"
+
+#define NOBODY "=" /* a sub that no claim can have: the store wants one */
+#define FAR_AWAY_US INT64_C(9000000000000000) /* within what the store takes */
+
+static int64_t
+now_s(void)
+{
+	return clock_wall_us() / 1000000;
+}
+
+/* ---- grants ---- */
+
+enum reason
+identity_token(struct tokens *known, const struct snapshot *s, struct str token,
+    struct grant **out, const char **why)
+{
+	uint8_t digest[TOKEN_DIGEST];
+	enum reason reason;
+
+	token_digest(digest, token);
+	*out = tokens_get(known, digest, s->generation, now_s());
+	if (*out != NULL)
+		return REASON_NONE;
+	reason = token_verify(out, s->keys, token, now_s(), why);
+	if (reason == REASON_NONE)
+		tokens_put(known, digest, s->generation, (*out)->expires, *out);
+	return reason;
+}
+
+enum reason
+identity_brought(const struct identity_source *from, const struct auth *brought,
+    struct grant **out, const char **why)
+{
+	struct grant *fixed = brought->has_user ? keys_fixed(from->snapshot->keys,
+						      brought->user, brought->secret)
+						: NULL;
+
+	if (fixed == NULL)
+		return identity_token(
+		    from->e->tokens, from->snapshot, brought->secret, out, why);
+	*out = grant_ref(fixed);
+	return REASON_NONE;
+}
+
+enum reason
+identity_armed(const struct identity_source *from, struct grant **out, const char **why)
+{
+	enum reason reason = REASON_NONE;
+	struct buf token;
+
+	*out = NULL;
+	buf_init(&token, TOKEN_MAX);
+	if (sessions_armed(
+		from->e->sessions, from->source, clock_wall_us() / 1000, &token))
+		reason = identity_token(
+		    from->e->tokens, from->snapshot, buf_view(&token), out, why);
+	if (token.n > 0)
+		OPENSSL_cleanse(token.p, token.n);
+	buf_fini(&token);
+	return reason;
+}
+
+void
+identity_arm(struct engine *e, const struct snapshot *s, struct str source,
+    struct str token, unix_ms until)
+{
+	struct grant *g;
+	const char *why;
+
+	if (identity_token(e->tokens, s, token, &g, &why) != REASON_NONE)
+		return;
+	struct session_ask ask = identity_ask(s, g, source);
+	sessions_arm(e->sessions, source, token, &ask, until);
+	grant_unref(g);
+}
+
+/* ---- sessions ---- */
+
+static int64_t
+vm_ms_of(const struct grant *g)
+{
+	int64_t cap = g->vm_seconds.cap, claim = g->vm_seconds.claim;
+	int64_t least = cap < 0 ? claim : claim < 0 || cap < claim ? cap : claim;
+
+	return least < 0 ? SESSION_UNLIMITED : least * 1000;
+}
+
+static struct session_limits
+limits_of(const struct grant *g)
+{
+	return (struct session_limits){
+		.requests_per_minute = g->requests_per_minute,
+		.concurrency = g->concurrency,
+		.turn_calls = g->turn_calls,
+		.turn_tokens = g->turn_tokens,
+		.session_tokens = g->session_tokens,
+	};
+}
+
+static const enum session_bind binds[] = {
+	[BIND_FIRST] = SESSION_BIND_FIRST,
+	[BIND_ARMED] = SESSION_BIND_ARMED,
+	[BIND_NONE] = SESSION_BIND_NONE,
+};
+
+/* Whoever needs neither token nor password is everybody: sessions.default. */
+static enum session_bind
+bind_of(const struct snapshot *s, const struct grant *g)
+{
+	return g == s->keys->laptop ? SESSION_BIND_NONE
+				    : binds[s->settings->sessions_bind];
+}
+
+/* A turn that a jti implies ends no other. */
+static bool
+are_turns_concurrent(const struct snapshot *s, const struct grant *g)
+{
+	return s->settings->sessions_turns == TURNS_CONCURRENT || g->is_turn_implied;
+}
+
+struct session_ask
+identity_ask(const struct snapshot *s, struct grant *g, struct str source)
+{
+	return (struct session_ask){
+		.issuer = g->issuer,
+		.tenant = g->tenant,
+		.sid = g->sid,
+		.sub = g->sub,
+		.turn = g->turn,
+		.jti = g->jti,
+		.par = g->par,
+		.gen = g->gen,
+		.expires =
+		    g->expires == GRANT_FOREVER ? SESSION_FOREVER : g->expires * 1000,
+		.vm_ms = vm_ms_of(g),
+		.source = source,
+		.limits = limits_of(g),
+		.grant = g,
+		.bind = bind_of(s, g),
+		.turns_concurrent = are_turns_concurrent(s, g),
+	};
+}
+
+struct ledger_who
+identity_ledger_who(const struct snapshot *s, const struct grant *g)
+{
+	return (struct ledger_who){
+		.issuer = g->issuer,
+		.tenant = g->tenant,
+		.sid = g->sid,
+		.sub = g->sub.n > 0 ? g->sub : STR(NOBODY),
+		.par = g->par,
+		.turn = g->turn,
+		.jti = g->jti,
+		.gen = g->gen,
+		.expires =
+		    g->expires == GRANT_FOREVER ? FAR_AWAY_US : g->expires * 1000000,
+		.claim = g->session_usd.claim,
+		.turns_concurrent = are_turns_concurrent(s, g),
+		.claims = g->text,
+	};
+}
+
+static const struct {
+	enum ledger_answer answer;
+	enum reason reason;
+} answers[] = {
+	{ LEDGER_OK, REASON_NONE },
+	{ LEDGER_OWNER, REASON_SESSION_OWNER_MISMATCH },
+	{ LEDGER_TURN_ENDED, REASON_TURN_ENDED },
+	{ LEDGER_REVOKED, REASON_SESSION_REVOKED },
+	{ LEDGER_FORGOTTEN, REASON_SESSION_REVOKED },
+	{ LEDGER_KIN, REASON_SESSION_INVALID },
+	{ LEDGER_INVALID, REASON_SESSION_INVALID },
+	{ LEDGER_ROLLED_BACK, REASON_LEDGER_ROLLBACK },
+};
+
+static enum reason
+reason_of(enum ledger_answer a)
+{
+	for (size_t i = 0; i < sizeof(answers) / sizeof(answers[0]); i++)
+		if (answers[i].answer == a)
+			return answers[i].reason;
+	return REASON_LEDGER_UNAVAILABLE;
+}
+
+/* What an ancestor may do, of whom this process may have seen no token. */
+static bool
+recall(struct session_kin *to, const struct ledger_kin *from, const struct snapshot *s,
+    struct str issuer, const char **why)
+{
+	const struct claims_source source = { .settings = s->settings, .issuer = issuer };
+	struct grant *g;
+
+	*to = (struct session_kin){ .sid = from->sid, .vm_ms = SESSION_UNLIMITED };
+	if (claims_recall(&g, &source, from->claims, why) != REASON_NONE)
+		return false;
+	to->grant = g;
+	to->vm_ms = vm_ms_of(g);
+	to->limits = limits_of(g);
+	return true;
+}
+
+enum reason
+identity_learn(struct engine *e, const struct snapshot *s, const struct session_ask *ask,
+    const struct ledger_reply *reply, unix_ms now, const char **why)
+{
+	struct session_facts f = { .first_use = reply->first_use / 1000,
+		.gen = reply->gen };
+	enum reason reason = reason_of(reply->answer);
+
+	while (
+	    reason == REASON_NONE && f.nkin < reply->nkin && f.nkin < SESSION_ANCESTORS)
+		if (recall(&f.kin[f.nkin], &reply->kin[f.nkin], s, ask->issuer, why))
+			f.nkin++;
+		else
+			reason = REASON_SESSION_INVALID;
+	if (reason == REASON_NONE &&
+	    session_learn(e->sessions, ask, &f, now) != SESSION_OK) {
+		*why = session_answer_text(SESSION_INVALID);
+		reason = REASON_SESSION_INVALID;
+	}
+	for (size_t i = 0; i < f.nkin; i++)
+		grant_unref(f.kin[i].grant);
+	return reason;
+}

@@ -1,0 +1,137 @@
+/*
+ * route.c - gateway.providers: which provider a path leads to, and where that is
+ */
+#include "proxy/route.h"
+
+#include <stdlib.h>
+
+static void PRINTF_LIKE(5, 6)
+    finding(const struct settings *s, const struct provider *row, struct report *rep,
+	const char *code, const char *fmt, ...)
+{
+	va_list ap;
+
+	va_start(ap, fmt);
+	report_vadd(rep, SEVERITY_ERROR, row->mark,
+	    s->tree == NULL ? STR_NONE : s->tree->source, code, NULL, fmt, ap);
+	va_end(ap);
+}
+
+static struct str
+without_slash(struct str s)
+{
+	return str_ends(s, STR("/")) ? str_sub(s, 0, s.n - 1) : s;
+}
+
+static bool
+read_upstream(struct route *r, const struct settings *s, struct report *rep)
+{
+	enum host_error err;
+	struct url url;
+
+	err = url_parse(&url, str_of(r->row->upstream));
+	if (err == HOST_OK && url.query.p == NULL &&
+	    (url.path.n == 0 || path_is_canonical(url.path))) {
+		r->is_https = url.is_https;
+		r->host = url.host;
+		r->port = url.port;
+		r->base = without_slash(url.path);
+		return true;
+	}
+	finding(s, r->row, rep, "bad_upstream",
+	    "the upstream of %s is no URL like https://api.example.com: %s", r->row->name,
+	    err != HOST_OK ? host_error_text(err) : "it has no query and a plain path");
+	return false;
+}
+
+static bool
+read_path(struct route *r, const struct settings *s, struct report *rep)
+{
+	struct str path = str_of(r->row->path);
+
+	r->path = without_slash(path);
+	if (r->path.n > 1 && path_is_canonical(path) && !str_eq(r->path, STR("/weir")) &&
+	    !str_starts(r->path, STR("/weir/")))
+		return true;
+	finding(s, r->row, rep, "bad_path",
+	    "the path of %s is one like /anthropic; /weir is weir's own", r->row->name);
+	return false;
+}
+
+/* A line end in it would be another field. */
+static bool
+is_credential_fine(const struct route *r, const struct settings *s, struct report *rep)
+{
+	const struct secret *value = &r->row->credential_value;
+	bool is_fine = (value->n > 0) == (r->row->credential_header != NULL);
+
+	for (size_t i = 0; i < value->n; i++)
+		is_fine = is_fine && value->bytes[i] > ' ' && value->bytes[i] < 127;
+	if (!is_fine)
+		finding(s, r->row, rep, "bad_credential",
+		    "the credential of %s wants a header and a value of plain characters",
+		    r->row->name);
+	return is_fine;
+}
+
+static bool
+is_below(struct str path, struct str base)
+{
+	return str_starts(path, base) && (path.n == base.n || path.p[base.n] == '/');
+}
+
+static void
+check_clash(const struct routes *all, const struct settings *s, struct report *rep)
+{
+	const struct route *last = &all->p[all->n - 1];
+
+	for (size_t i = 0; i + 1 < all->n; i++)
+		if (is_below(last->path, all->p[i].path) ||
+		    is_below(all->p[i].path, last->path))
+			finding(s, last->row, rep, "path_conflict",
+			    "the paths of %s and %s lie in each other",
+			    all->p[i].row->name, last->row->name);
+}
+
+struct routes *
+routes_build(const struct settings *s, struct report *rep)
+{
+	struct routes *all = mem_zalloc(sizeof(*all));
+
+	all->p = mem_zalloc((s->gateway_providers.n + 1) * sizeof(*all->p));
+	for (size_t i = 0; i < s->gateway_providers.n; i++) {
+		struct route *r = &all->p[all->n];
+
+		*r = (struct route){ .row = &s->gateway_providers.p[i] };
+		if (!read_upstream(r, s, rep) || !read_path(r, s, rep) ||
+		    !is_credential_fine(r, s, rep))
+			continue;
+		all->n++;
+		check_clash(all, s, rep);
+		if (s->gateway_prices == NULL && r->row->kind != PROVIDER_NONE)
+			finding(s, r->row, rep, "no_prices",
+			    "%s is metered, so gateway.prices must name a price table",
+			    r->row->name);
+	}
+	return all;
+}
+
+void
+routes_free(struct routes *r)
+{
+	if (r == NULL)
+		return;
+	free(r->p);
+	free(r);
+}
+
+const struct route *
+routes_find(const struct routes *r, struct str path, struct str *rest)
+{
+	for (size_t i = 0; i < r->n; i++)
+		if (is_below(path, r->p[i].path)) {
+			*rest = str_sub(path, r->p[i].path.n, path.n);
+			return &r->p[i];
+		}
+	return NULL;
+}

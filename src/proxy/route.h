@@ -1,0 +1,36 @@
+/*
+ * route.h - gateway.providers: which provider a path leads to, and where that is
+ *
+ * Part of a snapshot: immutable, any thread.
+ *
+ * Codes of findings: bad_upstream bad_path path_conflict bad_credential no_prices
+ */
+#ifndef WEIR_PROXY_ROUTE_H
+#define WEIR_PROXY_ROUTE_H
+
+#include "conf/settings.h"
+#include "wire/url.h"
+
+struct route {
+	const struct provider *row; /* the settings' */
+	struct str path;            /* "/anthropic": no slash at its end */
+	bool is_https;
+	struct host host;
+	uint16_t port;
+	struct str base; /* what the upstream's paths begin with; no slash at its end */
+};
+
+struct routes {
+	struct route *p;
+	size_t n;
+};
+
+/* Findings go to rep; what is wrong is left out. */
+struct routes *routes_build(const struct settings *s, struct report *rep);
+void routes_free(struct routes *r); /* NULL is fine */
+/* *rest is what follows the provider's own path: "/v1/messages", or empty.  NULL: none.
+ */
+const struct route *routes_find(
+    const struct routes *r, struct str path, struct str *rest);
+
+#endif

@@ -1,0 +1,132 @@
+/*
+ * scrub.c - a provider's answer without the credential that was sent to it
+ */
+#include "proxy/scrub.h"
+
+#include <string.h>
+
+#define SECRET_LEAST 8
+#define HELD_MAX ((size_t)2 << 20)
+
+static void
+add_form(struct scrub *s, struct arena *a, struct str form)
+{
+	struct str kept = arena_str(a, form);
+
+	if (kept.p != NULL && kept.n >= SECRET_LEAST && s->nform < SCRUB_FORMS)
+		s->form[s->nform++] = kept;
+}
+
+static void
+add_hex(struct scrub *s, struct arena *a, struct str secret, const char *digits)
+{
+	struct buf b;
+
+	buf_init(&b, secret.n * 2);
+	for (size_t i = 0; i < secret.n; i++) {
+		unsigned char c = (unsigned char)secret.p[i];
+		buf_char(&b, digits[c >> 4]);
+		buf_char(&b, digits[c & 15]);
+	}
+	add_form(s, a, buf_view(&b));
+	buf_fini(&b);
+}
+
+/*
+ * Behind `skip` bytes of something else the first characters also say what came
+ * before, and the last ones what follows: these are left out.
+ */
+static void
+add_base64(
+    struct scrub *s, struct arena *a, struct str secret, size_t skip, const char *last)
+{
+	static const char plain[] =
+	    "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789";
+	size_t first = (skip * 8 + 5) / 6, bits = (skip + secret.n) * 8;
+	struct buf b;
+
+	buf_init(&b, secret.n * 2);
+	for (size_t at = first; at * 6 + 6 <= bits; at++) {
+		unsigned value = 0;
+		for (size_t i = at * 6; i < at * 6 + 6; i++) {
+			unsigned char c = (unsigned char)secret.p[i / 8 - skip];
+			value = value << 1 | ((unsigned)c >> (7 - i % 8) & 1u);
+		}
+		buf_char(&b, value < 62 ? plain[value] : last[value - 62]);
+	}
+	add_form(s, a, buf_view(&b));
+	buf_fini(&b);
+}
+
+void
+scrub_init(struct scrub *s, struct str secret, struct arena *a)
+{
+	*s = (struct scrub){ .nform = 0 };
+	buf_init(&s->held, HELD_MAX);
+	if (secret.n < SECRET_LEAST)
+		return;
+	add_form(s, a, secret);
+	add_hex(s, a, secret, "0123456789abcdef");
+	add_hex(s, a, secret, "0123456789ABCDEF");
+	for (size_t skip = 0; skip < 3; skip++) {
+		add_base64(s, a, secret, skip, "+/");
+		add_base64(s, a, secret, skip, "-_");
+	}
+}
+
+void
+scrub_fini(struct scrub *s)
+{
+	buf_fini(&s->held);
+}
+
+void
+scrub_text(const struct scrub *s, char *text, size_t n)
+{
+	for (size_t i = 0; i < s->nform; i++) {
+		char *at = text;
+		while ((at = memmem(at, n - (size_t)(at - text), s->form[i].p,
+			    s->form[i].n)) != NULL)
+			memset(at, '*', s->form[i].n);
+	}
+}
+
+/* How much of the end could be the beginning of a form. */
+static size_t
+open_end(const struct scrub *s, struct str text)
+{
+	size_t most = 0;
+
+	for (size_t i = 0; i < s->nform; i++) {
+		size_t n = s->form[i].n - 1 < text.n ? s->form[i].n - 1 : text.n;
+		for (; n > most; n--)
+			if (memcmp(text.p + text.n - n, s->form[i].p, n) == 0)
+				most = n;
+	}
+	return most;
+}
+
+void
+scrub_feed(struct scrub *s, struct str in, struct buf *to)
+{
+	struct str all;
+	size_t open;
+
+	if (s->nform == 0 || in.n == 0) {
+		buf_str(to, in);
+		return;
+	}
+	buf_str(&s->held, in);
+	scrub_text(s, s->held.p, s->held.n);
+	all = buf_view(&s->held);
+	open = open_end(s, all);
+	buf_str(to, str_sub(all, 0, all.n - open));
+	buf_drop(&s->held, all.n - open);
+}
+
+void
+scrub_end(struct scrub *s, struct buf *to)
+{
+	buf_str(to, buf_view(&s->held));
+	buf_reset(&s->held);
+}

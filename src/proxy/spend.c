@@ -1,0 +1,784 @@
+/*
+ * spend.c - one model call's money: judged, bounded, reserved, settled
+ */
+#include "proxy/spend.h"
+
+#include <assert.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+
+#include "meter/api.h"
+#include "meter/estimate.h"
+#include "meter/hosted.h"
+#include "meter/usage_json.h"
+#include "proxy/identity.h"
+
+#define CALL_MEMORY ((size_t)128 << 20) /* of a body of 32 MiB, read */
+#define LEASE ((msec)900000)
+#define RENEW ((msec)300000)
+#define PPM 1000000
+#define USAGE_TEXT ((size_t)4096) /* of a row */
+
+/* ---- who pays */
+
+static const struct grant *
+payer(const struct exchange *x)
+{
+	return x->who != NULL ? x->who->grant : x->snapshot->keys->laptop;
+}
+
+static struct ledger_scope *
+add_scope(struct spend *s, enum ledger_scope_kind kind, const struct grant *g)
+{
+	struct ledger_scope *scope = &s->scope[s->nscope];
+
+	if (s->nscope == LEDGER_SCOPES)
+		return NULL;
+	s->nscope++;
+	*scope = (struct ledger_scope){ .kind = kind,
+		.issuer = g->issuer,
+		.tenant = g->tenant,
+		.sid = g->sid,
+		.cap = LEDGER_MONEY_MAX,
+		.claim = LEDGER_NO_CLAIM,
+		.gen = g->gen };
+	return scope;
+}
+
+static void
+set_ceiling(struct ledger_scope *scope, const struct ceiling *c)
+{
+	if (c->cap != GRANT_UNSAID)
+		scope->cap = c->cap;
+	if (c->claim != GRANT_UNSAID)
+		scope->claim = c->claim;
+}
+
+static int64_t
+limit_of(int64_t said)
+{
+	return said == GRANT_UNSAID ? 0 : said;
+}
+
+static void
+add_turn(struct spend *s, const struct grant *g)
+{
+	struct ledger_scope *scope;
+
+	if (g->turn.n == 0 || (scope = add_scope(s, LEDGER_TURN, g)) == NULL)
+		return;
+	scope->turn = g->turn;
+	set_ceiling(scope, &g->turn_usd);
+	scope->max_calls = limit_of(g->turn_calls);
+	scope->max_tokens = limit_of(g->turn_tokens);
+}
+
+static void
+add_session(struct spend *s, const struct grant *g, enum ledger_scope_kind kind)
+{
+	struct ledger_scope *scope = add_scope(s, kind, g);
+
+	if (scope == NULL)
+		return;
+	set_ceiling(scope, &g->session_usd);
+	scope->max_tokens = limit_of(g->session_tokens);
+}
+
+static enum ledger_window
+window_of(int per)
+{
+	switch ((enum per)per) {
+	case PER_EVER:
+		return LEDGER_EVER;
+	case PER_DAY:
+		return LEDGER_DAY;
+	case PER_MONTH:
+		return LEDGER_MONTH;
+	}
+	return LEDGER_EVER;
+}
+
+static const struct tenant_budget *
+budget_of(const struct tenant_budgets *all, struct str tenant)
+{
+	const struct tenant_budget *other = NULL;
+
+	for (size_t i = 0; i < all->n; i++) {
+		if (str_eq(tenant, str_of(all->p[i].name)))
+			return &all->p[i];
+		if (strcmp(all->p[i].name, "*") == 0)
+			other = &all->p[i];
+	}
+	return other;
+}
+
+static void
+add_pool(struct spend *s, enum ledger_scope_kind kind, const struct pool *pool)
+{
+	struct ledger_scope *scope;
+
+	if (pool->usd == UNWRITTEN || (scope = add_scope(s, kind, s->grant)) == NULL)
+		return;
+	scope->issuer = scope->tenant = scope->sid = STR_NONE;
+	scope->cap = pool->usd;
+	scope->window = window_of(pool->per);
+}
+
+static void
+add_tenant(struct spend *s, const struct settings *set)
+{
+	const struct tenant_budget *b = budget_of(&set->budget_tenants, s->grant->tenant);
+	struct ledger_scope *scope;
+
+	if (s->grant->tenant.n == 0 || b == NULL ||
+	    (scope = add_scope(s, LEDGER_TENANT, s->grant)) == NULL)
+		return;
+	scope->issuer = scope->sid = STR_NONE;
+	scope->cap = b->usd;
+	scope->window = window_of(b->per);
+}
+
+/* Innermost first. */
+static void
+gather_scopes(struct spend *s)
+{
+	const struct settings *set = s->x->snapshot->settings;
+
+	add_turn(s, s->grant);
+	add_session(s, s->grant, LEDGER_SESSION);
+	for (size_t i = 0; s->x->who != NULL && i < s->x->who->nkin; i++)
+		add_session(s, s->x->who->kin[i], LEDGER_ANCESTOR);
+	add_tenant(s, set);
+	if (s->grant->is_public)
+		add_pool(s, LEDGER_PUBLIC, &set->budget_public);
+	add_pool(s, LEDGER_TOTAL, &set->budget_total);
+}
+
+/* ---- life */
+
+static void
+on_lease(void *arg)
+{
+	struct spend *s = arg;
+	struct ledger_renew renew = { .call = { str_of(s->x->id), 1 },
+		.lease_ms = LEASE };
+
+	(void)ledger_renew_start(s->e->ledger, s->e->loop, &renew, NULL, NULL);
+	timer_set(s->e->loop, &s->lease, RENEW);
+}
+
+static yyyymmdd
+today(void)
+{
+	time_t now = (time_t)(clock_wall_us() / 1000000);
+	struct tm tm;
+
+	gmtime_r(&now, &tm);
+	return (
+	    yyyymmdd)((tm.tm_year + 1900) * 10000 + (tm.tm_mon + 1) * 100 + tm.tm_mday);
+}
+
+struct spend *
+spend_new(struct engine *e, struct exchange *x)
+{
+	struct spend *s = mem_zalloc(sizeof(*s));
+
+	s->e = e;
+	s->x = x;
+	s->route = x->route;
+	s->grant = payer(x);
+	s->day = today();
+	arena_init(&s->arena, CALL_MEMORY);
+	buf_init(&s->body, CALL_BODY_MAX);
+	timer_init(&s->lease, on_lease, s);
+	if (s->grant != NULL)
+		gather_scopes(s);
+	return s;
+}
+
+void
+spend_free(struct spend *s)
+{
+	if (s == NULL)
+		return;
+	assert(s->op == NULL && !s->is_held);
+	timer_clear(&s->lease);
+	buf_fini(&s->body);
+	arena_fini(&s->arena);
+	free(s);
+}
+
+/* ---- may it run? */
+
+static bool
+refuse(struct spend *s, enum reason reason, const char *why)
+{
+	s->x->reason = reason;
+	s->x->error = why;
+	return false;
+}
+
+static enum reason
+reason_of_call(enum call_error error)
+{
+	switch (error) {
+	case CALL_NOT_METERED:
+		return REASON_ENDPOINT_NOT_METERED;
+	case CALL_ENCODED:
+		return REASON_ENCODING_UNSUPPORTED;
+	case CALL_TOO_LARGE:
+		return REASON_BODY_TOO_LARGE;
+	case CALL_FOREIGN_KEY:
+		return REASON_CREDENTIAL_REFUSED;
+	case CALL_OK:
+	case CALL_MALFORMED:
+	case CALL_AMBIGUOUS:
+		break;
+	}
+	return REASON_REQUEST_MALFORMED;
+}
+
+/* The path with its query, as the family reads it; the arena's. */
+static struct str
+path_of(struct spend *s, struct str rest)
+{
+	struct buf b;
+	struct str out;
+
+	buf_init(&b, s->x->head->target.n + 1);
+	buf_str(&b, rest);
+	if (s->x->ask.query.p != NULL) {
+		buf_char(&b, '?');
+		buf_str(&b, s->x->ask.query);
+	}
+	out = arena_str(&s->arena, buf_view(&b));
+	buf_fini(&b);
+	return out;
+}
+
+/* What the session and each of its ancestors allow; the arena's. */
+static struct hosted_allowed
+allowed_tools(struct spend *s)
+{
+	const struct grant *g = s->grant;
+	struct hosted_allowed out = { .all = g->hosted == HOSTED_ALL };
+	const struct caller *who = s->x->who;
+	struct str *name = arena_alloc(&s->arena, CLAIM_NAMES_MAX * sizeof(*name));
+
+	for (size_t i = 0; who != NULL && i < who->nkin; i++)
+		out.all = out.all && who->kin[i]->hosted == HOSTED_ALL;
+	if (out.all || g->hosted != HOSTED_NAMED || name == NULL)
+		return out;
+	out.name = name;
+	for (size_t i = 0; i < g->tools.n && out.n < CLAIM_NAMES_MAX; i++) {
+		bool is_kept = true;
+		for (size_t k = 0; who != NULL && k < who->nkin; k++)
+			is_kept = is_kept && grant_has_tool(who->kin[k], g->tools.p[i]);
+		if (is_kept)
+			name[out.n++] = g->tools.p[i];
+	}
+	return out;
+}
+
+static bool
+is_beyond(const struct spend *s, const struct grant *g)
+{
+	return g->has_models && call_beyond(&s->call, g->models.p, g->models.n) != NULL;
+}
+
+static bool
+has_models(const struct spend *s)
+{
+	const struct caller *who = s->x->who;
+
+	if (is_beyond(s, s->grant))
+		return false;
+	for (size_t i = 0; who != NULL && i < who->nkin; i++)
+		if (is_beyond(s, who->kin[i]))
+			return false;
+	return true;
+}
+
+/* Tools first: some models go with theirs. */
+static bool
+may_run(struct spend *s)
+{
+	const struct settings *set = s->x->snapshot->settings;
+	struct hosted_allowed allowed = allowed_tools(s);
+	const struct hosted *which;
+
+	if (!hosted_judge(
+		&s->call, &allowed, set->gateway_hosted == HOSTED_STRIP, &which))
+		return refuse(s, REASON_HOSTED_TOOL_DENIED, "a provider-hosted tool");
+	if (!has_models(s))
+		return refuse(s, REASON_MODEL_NOT_ALLOWED, NULL);
+	if (s->call.nreference > 0)
+		return refuse(s, REASON_OBJECT_NOT_OWNED,
+		    "the request refers to what another call left at the provider");
+	if (s->call.is_background)
+		return refuse(s, REASON_ENDPOINT_NOT_METERED,
+		    "a call in the background is not metered");
+	return true;
+}
+
+static bool
+price(struct spend *s)
+{
+	struct bound_input in = { .prices = s->x->snapshot->prices,
+		.day = s->day,
+		.floor = (uint64_t)s->x->snapshot->settings->budget_floor };
+	struct str which;
+
+	switch (bound_call(&s->bound, &s->call, &in, &which)) {
+	case BOUND_OK:
+		return true;
+	case BOUND_TOO_LARGE:
+		return refuse(s, REASON_BUDGET_INSUFFICIENT_FOR_REQUEST, NULL);
+	case BOUND_UNPRICED:
+		return refuse(s, REASON_MODEL_UNPRICED, NULL);
+	case BOUND_ENDLESS:
+		return refuse(
+		    s, REASON_MODEL_UNPRICED, "its table says no limit of its output");
+	}
+	return refuse(s, REASON_INTERNAL, NULL);
+}
+
+bool
+spend_judge(struct spend *s, struct str rest)
+{
+	struct model_request r = { .kind = (enum provider_kind)s->route->row->kind,
+		.method = s->x->head->method,
+		.path = path_of(s, rest),
+		.head = s->x->head,
+		.body = buf_view(&s->body) };
+
+	if (r.kind == PROVIDER_NONE) {
+		s->call.path = r.path;
+		s->call.body = r.body;
+		return true;
+	}
+	if (s->grant == NULL)
+		return refuse(s, REASON_SESSION_REQUIRED, NULL);
+	if (!call_read(&s->call, &r, &s->arena))
+		return refuse(s, reason_of_call(s->call.error), s->call.why);
+	if (!may_run(s))
+		return false;
+	s->is_metered = !s->call.is_free;
+	return !s->is_metered || price(s);
+}
+
+/* ---- is there money? */
+
+static enum reason
+spent_reason(enum ledger_scope_kind kind)
+{
+	switch (kind) {
+	case LEDGER_TURN:
+		return REASON_TURN_BUDGET_EXHAUSTED;
+	case LEDGER_SESSION:
+		return REASON_SESSION_BUDGET_EXHAUSTED;
+	case LEDGER_ANCESTOR:
+	case LEDGER_TENANT:
+	case LEDGER_PUBLIC:
+	case LEDGER_TOTAL:
+		break;
+	}
+	return REASON_TENANT_BUDGET_EXHAUSTED;
+}
+
+/* Where clamping is of no use any more a scope counts as empty; what only did not fit
+ * leaves room for a smaller call. */
+static enum reason
+exhausted(const struct spend *s, const struct ledger_reply *r)
+{
+	bool is_strict = s->x->snapshot->settings->budget_mode == BUDGET_STRICT;
+	bool is_empty =
+	    ledger_left(&r->room[r->refused]) <= 0 || (!is_strict && s->bound.can_clamp);
+
+	return is_empty ? spent_reason(s->scope[r->refused].kind)
+			: REASON_BUDGET_INSUFFICIENT_FOR_REQUEST;
+}
+
+static enum reason
+reason_of_ledger(const struct spend *s, const struct ledger_reply *r)
+{
+	switch (r->answer) {
+	case LEDGER_OK:
+		return REASON_NONE;
+	case LEDGER_AWAY:
+		return REASON_LEDGER_UNAVAILABLE;
+	case LEDGER_ROLLED_BACK:
+		return REASON_LEDGER_ROLLBACK;
+	case LEDGER_EXHAUSTED:
+		return exhausted(s, r);
+	case LEDGER_LIMIT:
+		return REASON_TURN_LIMIT_REACHED;
+	case LEDGER_OWNER:
+		return REASON_SESSION_OWNER_MISMATCH;
+	case LEDGER_TURN_ENDED:
+		return REASON_TURN_ENDED;
+	case LEDGER_REVOKED:
+	case LEDGER_FORGOTTEN:
+		return REASON_SESSION_REVOKED;
+	case LEDGER_KIN:
+		return REASON_SESSION_INVALID;
+	case LEDGER_NOT_HELD:
+	case LEDGER_SETTLED:
+	case LEDGER_UNKNOWN:
+	case LEDGER_INVALID:
+	case LEDGER_ANSWERS:
+		break;
+	}
+	return REASON_INTERNAL;
+}
+
+static void
+note_room(struct spend *s, const struct ledger_reply *r)
+{
+	for (size_t i = 0; i < r->nroom && i < s->nscope; i++) {
+		usd_nano left = ledger_left(&r->room[i]);
+		bool is_own = s->scope[i].kind <= LEDGER_SESSION;
+
+		if (s->scope[i].kind == LEDGER_TURN)
+			s->turn_left = left;
+		if (s->scope[i].kind == LEDGER_SESSION)
+			s->session_left = left;
+		/* what others have left is not told to this one */
+		if (is_own && (i == 0 || left < s->left))
+			s->left = left;
+		s->has_left |= is_own;
+	}
+}
+
+static void
+clamp(struct spend *s)
+{
+	uint64_t limit = bound_limit(&s->bound, s->granted);
+
+	if (limit >= s->bound.limit)
+		return;
+	s->is_clamped = true;
+	s->asked = s->call.has_limit ? s->call.limit : s->bound.limit;
+	call_clamp(&s->call, limit);
+	bound_clamp(&s->bound, limit);
+}
+
+static void
+tell(struct spend *s, bool is_fine)
+{
+	void (*done)(void *arg, bool is_fine) = s->done;
+
+	s->done = NULL;
+	if (done != NULL)
+		done(s->arg, is_fine);
+}
+
+static void
+on_reserved(void *arg, const struct ledger_reply *r)
+{
+	struct spend *s = arg;
+
+	s->op = NULL;
+	note_room(s, r);
+	if (r->answer != LEDGER_OK) {
+		s->x->reason = reason_of_ledger(s, r);
+		s->x->error = ledger_answer_text(r->answer);
+		tell(s, false);
+		return;
+	}
+	s->is_held = true;
+	s->granted = r->granted;
+	timer_set(s->e->loop, &s->lease, RENEW);
+	if (s->granted < s->bound.want)
+		clamp(s);
+	tell(s, true);
+}
+
+/* False: it could not even be asked. */
+static bool
+asked(struct spend *s, struct ledger_op *op)
+{
+	s->op = op;
+	return op != NULL || refuse(s, REASON_LEDGER_UNAVAILABLE, NULL);
+}
+
+bool
+spend_reserve(struct spend *s, void (*done)(void *arg, bool is_fine), void *arg)
+{
+	const struct settings *set = s->x->snapshot->settings;
+	bool is_strict = set->budget_mode == BUDGET_STRICT;
+	struct ledger_reserve r = { .call = { str_of(s->x->id), 1 },
+		.who = identity_ledger_who(s->x->snapshot, s->grant),
+		.nscope = s->nscope,
+		.want = s->bound.want,
+		.floor = s->bound.want,
+		.share_ppm = is_strict ? PPM : set->budget_share,
+		.lease_ms = LEASE,
+		.provider = str_of(s->route->row->name),
+		.model = s->call.nmodel > 0 ? s->call.model[0].name : STR_NONE,
+		.prices = str_of(prices_digest(s->x->snapshot->prices)) };
+
+	memcpy(r.scope, s->scope, s->nscope * sizeof(s->scope[0]));
+	if (!is_strict && (!bound_floor(&s->bound, &r.floor) || r.floor > r.want))
+		r.floor = r.want;
+	s->done = done;
+	s->arg = arg;
+	return asked(
+	    s, ledger_reserve_start(s->e->ledger, s->e->loop, &r, on_reserved, s));
+}
+
+static void
+on_looked(void *arg, const struct ledger_reply *r)
+{
+	struct spend *s = arg;
+
+	s->op = NULL;
+	s->nroom = r->nroom;
+	memcpy(s->room, r->room, r->nroom * sizeof(r->room[0]));
+	s->x->reason = reason_of_ledger(s, r);
+	tell(s, r->answer == LEDGER_OK);
+}
+
+bool
+spend_look(struct spend *s, void (*done)(void *arg, bool is_fine), void *arg)
+{
+	struct ledger_look look = { .nscope = s->nscope, .scope = s->scope };
+
+	s->done = done;
+	s->arg = arg;
+	return asked(s, ledger_look_start(s->e->ledger, s->e->loop, &look, on_looked, s));
+}
+
+/* ---- what did it cost? */
+
+void
+spend_sent(struct spend *s)
+{
+	s->is_sent = true;
+	s->sent_at = loop_now(s->e->loop);
+}
+
+/* A bill names requests by it; a name that is no plain one is nobody's. */
+static bool
+is_plain_name(struct str name)
+{
+	for (size_t i = 0; i < name.n; i++)
+		if (!ascii_is_alnum(name.p[i]) && strchr("._-", name.p[i]) == NULL)
+			return false;
+	return name.n > 0 && name.n < SPEND_NAME;
+}
+
+void
+spend_answered(struct spend *s, const struct http_head *response)
+{
+	static const struct str fields[] = { { "request-id", 10 },
+		{ "x-request-id", 12 } };
+
+	for (size_t i = 0; i < sizeof(fields) / sizeof(*fields); i++) {
+		const struct http_field *f = http_field(response, fields[i]);
+
+		if (f == NULL || s->provider_id[0] != '\0' || !is_plain_name(f->value))
+			continue;
+		memcpy(s->provider_id, f->value.p, f->value.n);
+		s->provider_id[f->value.n] = '\0';
+	}
+}
+
+/* All that is needed to compute the cost again. */
+static void
+put_usage(struct buf *to, const struct spend *s, const struct usage *u)
+{
+	const struct usage_kept kept = { .usage = *u,
+		.day = s->day,
+		.api = str_of(s->call.api->name),
+		.id = str_of(s->provider_id) };
+
+	usage_print(to, &kept);
+}
+
+static usd_nano
+ceiling_of(struct spend *s, struct usage *u)
+{
+	const struct settings *set = s->x->snapshot->settings;
+	struct estimate_input in = { .prices = s->x->snapshot->prices,
+		.day = s->day,
+		.bound = &s->bound,
+		.reserved = s->granted,
+		.ms = loop_now(s->e->loop) - s->sent_at,
+		.max_tokens_per_second = (uint64_t)set->gateway_max_tokens_per_second,
+		.runs_on = s->call.api->shape == SHAPE_GOOGLE };
+
+	s->basis = BASIS_ESTIMATE;
+	return estimate(u, &s->call, &in);
+}
+
+static usd_nano
+cost_of_call(struct spend *s, struct usage *u)
+{
+	bool trusts = s->route->row->settle == SETTLE_REPORTED;
+	struct bill bill;
+
+	if (u->is_absurd)
+		s->flags |= SPEND_ABSURD;
+	if (u->state != USAGE_ALL || u->is_absurd ||
+	    !bill_of(&bill, s->x->snapshot->prices, u, s->day, trusts))
+		return ceiling_of(s, u);
+	s->basis = bill.basis;
+	if (bill.reported_zero || bill.reported_off)
+		s->flags |= SPEND_REPORTED_OFF;
+	return bill.cost;
+}
+
+static const char *
+answered_by(const struct spend *s, const struct usage *u)
+{
+	const struct run *first = &u->run[0];
+
+	if (u->model[0] != '\0')
+		return u->model;
+	return u->nrun > 0 && first->model[0] != '\0' ? first->model : s->model;
+}
+
+static void
+note_usage(struct spend *s, const struct usage *u)
+{
+	char model[USAGE_MODEL];
+
+	if (s->call.nmodel > 0)
+		usage_name(s->model, s->call.model[0].name);
+	memcpy(model, answered_by(s, u), sizeof(model));
+	memcpy(s->model, model, sizeof(model));
+	s->tokens = usage_total(u);
+	if (s->charged > s->granted)
+		s->flags |= SPEND_OVER_HOLD;
+	if (s->x->who != NULL)
+		session_used(s->x->who->session, s->grant->turn,
+		    s->tokens.input_total + s->tokens.output);
+}
+
+static unsigned
+flags_of(const struct spend *s)
+{
+	return (s->basis == BASIS_ESTIMATE ? LEDGER_ESTIMATED : 0u) |
+	       (s->basis == BASIS_REPORTED ? LEDGER_REPORTED : 0u) |
+	       ((s->flags & SPEND_ABSURD) != 0 ? LEDGER_MALFORMED : 0u) |
+	       ((s->flags & SPEND_CUT) != 0 ? LEDGER_CUT : 0u);
+}
+
+static void
+on_settled(void *arg, const struct ledger_reply *r)
+{
+	struct spend *s = arg;
+
+	s->op = NULL;
+	if (r->answer == LEDGER_OK)
+		note_room(s, r);
+	tell(s, true);
+}
+
+/* The one place where what is held ends.  `waits`: done() is wanted. */
+static void
+settle(struct spend *s, const struct usage *u, bool waits)
+{
+	struct ledger_settle row = { .call = { str_of(s->x->id), 1 },
+		.cost = s->charged,
+		.input = s->tokens.input_total,
+		.cached = s->tokens.cache_read,
+		.output = s->tokens.output,
+		.prices = str_of(prices_digest(s->x->snapshot->prices)),
+		.model = str_of(s->model),
+		.flags = flags_of(s),
+		.nscope = s->nscope,
+		.scope = s->scope };
+	struct buf text;
+
+	buf_init(&text, USAGE_TEXT);
+	if (u != NULL)
+		put_usage(&text, s, u);
+	if (!text.is_over)
+		row.usage = buf_view(&text);
+	s->is_held = false;
+	s->is_settled = true;
+	timer_clear(&s->lease);
+	s->op = ledger_settle_start(
+	    s->e->ledger, s->e->loop, &row, waits ? on_settled : NULL, s);
+	if (!waits)
+		s->op = NULL; /* the ledger's own from here on */
+	buf_fini(&text);
+}
+
+static bool
+is_free_of_charge(const struct spend *s, const struct answer *a)
+{
+	return !s->is_sent || (a != NULL && a->form == ANSWER_EMPTY);
+}
+
+static void
+close_account(struct spend *s, const struct answer *a, struct usage *u, bool waits)
+{
+	if (is_free_of_charge(s, a)) {
+		settle(s, NULL, waits);
+		return;
+	}
+	s->charged = cost_of_call(s, u);
+	note_usage(s, u);
+	settle(s, u, waits);
+}
+
+void
+spend_settle(struct spend *s, const struct answer *a, struct usage *u,
+    void (*done)(void *arg, bool is_fine), void *arg)
+{
+	assert(s->is_held && s->op == NULL);
+	s->done = done;
+	s->arg = arg;
+	close_account(s, a, u, true);
+}
+
+void
+spend_end(struct spend *s)
+{
+	struct usage *u;
+
+	if (s == NULL)
+		return;
+	s->done = NULL;
+	if (s->op != NULL)
+		ledger_cancel(s->op); /* a reserve is given back, a settle happens */
+	s->op = NULL;
+	if (!s->is_held)
+		return;
+	u = mem_zalloc(sizeof(*u));
+	close_account(s, NULL, u, false);
+	free(u);
+}
+
+const struct record_money *
+spend_money(struct spend *s)
+{
+	static const char *const bases[] = { [BASIS_TABLE] = "table",
+		[BASIS_REPORTED] = "reported",
+		[BASIS_ESTIMATE] = "estimate" };
+
+	if (s == NULL || !s->is_metered)
+		return NULL;
+	s->money = (struct record_money){
+		.model = s->model[0] != '\0' ? str_of(s->model) : s->call.model[0].name,
+		.prices = prices_digest(s->x->snapshot->prices),
+		.basis = s->charged > 0 || s->is_settled ? bases[s->basis] : NULL,
+		.input = s->tokens.input_total,
+		.cache_read = s->tokens.cache_read,
+		.cache_write = s->tokens.cache_write + s->tokens.cache_write_long,
+		.output = s->tokens.output,
+		.reasoning = s->tokens.reasoning,
+		.reserved = s->granted,
+		.charged = s->charged,
+		.turn_left = s->turn_left,
+		.session_left = s->session_left,
+		.has_session_left = s->has_left,
+	};
+	for (size_t i = 0; i < s->nscope; i++)
+		s->money.has_turn_left |= s->has_left && s->scope[i].kind == LEDGER_TURN;
+	return &s->money;
+}

@@ -1,0 +1,338 @@
+/*
+ * who.c - WHO: may this be heard, and on whose behalf is it asked
+ */
+#include "proxy/who.h"
+
+#include <stdio.h>
+#include <string.h>
+
+#include "proxy/answer.h"
+#include "proxy/conns.h"
+#include "proxy/identity.h"
+#include "proxy/remake.h"
+
+#define ASKS_MOST 2 /* of the store, for one exchange */
+#define LOOK_EVERY ((msec)3600000)
+
+static unix_ms
+wall_now(void)
+{
+	return clock_wall_us() / 1000;
+}
+
+/* ---- may it be heard at all ---- */
+
+/* Beyond the rate answers are late, their status and reason unchanged. */
+static bool
+is_delayed(struct conn *c)
+{
+	msec wait;
+
+	if (c->x->is_heard)
+		return false;
+	c->x->is_heard = true;
+	wait = client_delay(
+	    c->share, c->x->snapshot->settings->limits_client_rate, loop_now(c->e->loop));
+	if (wait <= 0)
+		return false;
+	c->x->flags |= FLAG_DELAYED;
+	timer_set(c->e->loop, &c->timer, wait);
+	return true;
+}
+
+enum next
+who_late(struct conn *c)
+{
+	(void)c;
+	return JUMP;
+}
+
+/* ---- when it must end ---- */
+
+static const struct {
+	enum session_answer answer;
+	enum reason reason;
+} answers[] = {
+	{ SESSION_INVALID, REASON_SESSION_INVALID },
+	{ SESSION_OWNER_MISMATCH, REASON_SESSION_OWNER_MISMATCH },
+	{ SESSION_REVOKED, REASON_SESSION_REVOKED },
+	{ SESSION_TIME_EXHAUSTED, REASON_SESSION_TIME_EXHAUSTED },
+	{ SESSION_NOT_ATTACHED, REASON_SESSION_NOT_ATTACHED },
+	{ SESSION_TURN_ENDED, REASON_TURN_ENDED },
+	{ SESSION_EXPIRED, REASON_SESSION_EXPIRED },
+	{ SESSION_RATE_LIMITED, REASON_RATE_LIMITED },
+	{ SESSION_CONCURRENCY_LIMITED, REASON_CONCURRENCY_LIMITED },
+	{ SESSION_TURN_LIMIT, REASON_TURN_LIMIT_REACHED },
+	{ SESSION_ASK_STORE, REASON_LEDGER_UNAVAILABLE }, /* it has been asked */
+};
+
+static enum reason
+reason_of(enum session_answer a)
+{
+	for (size_t i = 0; i < sizeof(answers) / sizeof(answers[0]); i++)
+		if (answers[i].answer == a)
+			return answers[i].reason;
+	return REASON_SESSION_INVALID;
+}
+
+static void
+on_ended(void *arg, enum session_answer why)
+{
+	conns_end(arg, reason_of(why), session_answer_text(why));
+}
+
+static enum reason
+end_reason(const struct caller *who)
+{
+	return who->grant->expires != GRANT_FOREVER &&
+		       who->grant->expires * 1000 <= who->deadline
+		   ? REASON_SESSION_EXPIRED
+		   : REASON_SESSION_TIME_EXHAUSTED;
+}
+
+static bool
+is_streaming(const struct conn *c)
+{
+	return c->x != NULL && c->stage == STAGE_CARRY && c->tunnel == NULL;
+}
+
+/* The clock may be set meanwhile, so it is looked at again now and then. */
+static void
+watch_deadline(struct conn *c)
+{
+	msec left = c->who->deadline - wall_now();
+
+	if (c->who->deadline == SESSION_FOREVER)
+		return;
+	timer_set(c->e->loop, &c->until,
+	    left < 0            ? 0
+	    : left > LOOK_EVERY ? LOOK_EVERY
+				: left);
+}
+
+static void
+on_deadline(void *arg)
+{
+	struct conn *c = arg;
+
+	if (wall_now() < c->who->deadline) {
+		watch_deadline(c);
+	} else if (is_streaming(c) && !c->has_grace) {
+		c->has_grace = true;
+		timer_set(
+		    c->e->loop, &c->until, c->x->snapshot->settings->limits_stream_grace);
+	} else {
+		conns_end(c, end_reason(c->who), "the session's time is over");
+	}
+}
+
+/* ---- its session ---- */
+
+/* The grants of whoever it descends from are references of the caller's. */
+static void
+gather_kin(struct caller *of)
+{
+	struct session *kin[SESSION_ANCESTORS];
+	size_t n = session_ancestors(of->session, kin);
+
+	for (size_t i = 0; i < n; i++)
+		if ((of->kin[of->nkin] = session_grant(kin[i])) != NULL)
+			of->nkin++;
+}
+
+/* Takes the session's reference; borrows the grant. */
+static enum session_answer
+sit_down(struct conn *c, struct grant *g, struct session *s)
+{
+	struct caller of = { .session = s, .grant = grant_ref(g) };
+	enum session_answer why;
+
+	conn_leave(c);
+	c->has_grace = false;
+	gather_kin(&of);
+	c->who = caller_new(&of, c->e->loop, on_ended, c, &why);
+	if (c->who == NULL)
+		return why;
+	timer_init(&c->until, on_deadline, c);
+	watch_deadline(c);
+	return SESSION_OK;
+}
+
+static enum next
+refuse(struct conn *c, enum reason reason, const char *why)
+{
+	c->x->error = why;
+	return answer_refuse(c, reason);
+}
+
+/* One more exchange of c->who's. */
+static enum next
+begin(struct conn *c)
+{
+	int64_t retry_ms;
+	enum session_answer a = session_begin(c->who->session, wall_now(), &retry_ms);
+
+	c->x->who = caller_ref(c->who);
+	if (a != SESSION_OK) {
+		c->x->retry_s = (retry_ms + 999) / 1000;
+		return refuse(c, reason_of(a), session_answer_text(a));
+	}
+	c->x->is_begun = true;
+	return NEXT;
+}
+
+static void
+on_session(void *arg, const struct ledger_reply *reply)
+{
+	struct conn *c = arg;
+	char text[ADDR_TEXT];
+	struct session_ask ask =
+	    identity_ask(c->x->snapshot, c->x->grant, str_of(conn_share(c, text)));
+	const char *why = ledger_answer_text(reply->answer);
+	enum reason reason =
+	    identity_learn(c->e, c->x->snapshot, &ask, reply, wall_now(), &why);
+
+	c->asked = NULL;
+	conn_go_on(c, reason == REASON_NONE ? JUMP : refuse(c, reason, why));
+}
+
+static enum next
+ask_store(struct conn *c, struct grant *g)
+{
+	struct ledger_who who = identity_ledger_who(c->x->snapshot, g);
+
+	if (c->e->ledger == NULL || c->x->nasked++ == ASKS_MOST)
+		return refuse(c, REASON_LEDGER_UNAVAILABLE, "there is no ledger");
+	c->asked = ledger_session_start(c->e->ledger, c->e->loop, &who, on_session, c);
+	if (c->asked == NULL)
+		return refuse(c, REASON_LEDGER_UNAVAILABLE, "the ledger is busy");
+	return WAIT;
+}
+
+/* Borrows the grant. */
+static enum next
+attach(struct conn *c, struct grant *g)
+{
+	char text[ADDR_TEXT];
+	struct session_ask ask =
+	    identity_ask(c->x->snapshot, g, str_of(conn_share(c, text)));
+	struct session *s = NULL;
+	enum session_answer a = session_open(c->e->sessions, &ask, wall_now(), &s);
+
+	if (a == SESSION_ASK_STORE)
+		return ask_store(c, g);
+	if (a == SESSION_OK && c->who != NULL && c->who->grant == g)
+		session_unref(s);
+	else if (a == SESSION_OK)
+		a = sit_down(c, g, s);
+	return a == SESSION_OK ? begin(c)
+			       : refuse(c, reason_of(a), session_answer_text(a));
+}
+
+/* ---- who says so ---- */
+
+/* Takes the grant. */
+static enum next
+known(struct conn *c, enum reason reason, struct grant *g, const char *why)
+{
+	if (reason != REASON_NONE)
+		return refuse(c, reason, why);
+	if (g == NULL && c->x->snapshot->settings->sessions_required)
+		return refuse(c, REASON_SESSION_REQUIRED, NULL);
+	if (g == NULL) {
+		conn_leave(c);
+		return NEXT;
+	}
+	grant_unref(c->x->grant);
+	c->x->grant = g;
+	return attach(c, g);
+}
+
+/* What is armed beside this process, or was before it began, the store knows. */
+static void
+on_arm(void *arg, const struct ledger_reply *reply)
+{
+	struct conn *c = arg;
+	char text[ADDR_TEXT];
+
+	c->asked = NULL;
+	if (reply->answer == LEDGER_OK)
+		identity_arm(c->e, c->x->snapshot, str_of(conn_share(c, text)),
+		    reply->note.text, reply->note.until / 1000);
+	conn_go_on(c, JUMP);
+}
+
+static bool
+looks_for_arm(struct conn *c)
+{
+	char text[ADDR_TEXT];
+	struct ledger_note note = { .kind = LEDGER_NOTE_ARM };
+
+	if (c->has_looked || c->e->ledger == NULL)
+		return false;
+	c->has_looked = true;
+	note.name = str_of(conn_share(c, text));
+	c->asked = ledger_note_get_start(c->e->ledger, c->e->loop, &note, on_arm, c);
+	return true;
+}
+
+static enum next
+identify(struct conn *c)
+{
+	struct exchange *x = c->x;
+	char text[ADDR_TEXT];
+	struct auth brought;
+	struct grant *g = NULL;
+	const char *why = NULL;
+	enum reason reason = REASON_NONE;
+	enum brought has = conn_door(c)->brings(&brought, x);
+	struct identity_source source = {
+		.e = c->e,
+		.snapshot = x->snapshot,
+		.source = str_of(conn_share(c, text)),
+	};
+
+	if ((c->unix_path != NULL || has == BROUGHT_NOTHING) && looks_for_arm(c))
+		return WAIT;
+	if (c->unix_path != NULL || has == BROUGHT_NOTHING)
+		reason = identity_armed(&source, &g, &why);
+	if (reason == REASON_NONE && g == NULL && has == BROUGHT_NONSENSE)
+		return refuse(c, REASON_SESSION_INVALID,
+		    "what was brought is neither Basic nor Bearer, or not one of them");
+	if (reason == REASON_NONE && g == NULL && has == BROUGHT_CREDENTIAL)
+		reason = identity_brought(&source, &brought, &g, &why);
+	if (reason == REASON_NONE && g == NULL && x->snapshot->keys->laptop != NULL)
+		g = grant_ref(x->snapshot->keys->laptop);
+	return known(c, reason, g, why);
+}
+
+/* A request inside a tunnel is its CONNECT's. */
+static enum next
+inherit(struct conn *c)
+{
+	if (c->who == NULL)
+		return NEXT;
+	c->x->grant = grant_ref(c->who->grant);
+	return begin(c);
+}
+
+enum next
+who_stage(struct conn *c)
+{
+	if (!c->x->has_place)
+		return answer_refuse(c, REASON_AUDIT_UNAVAILABLE);
+	if (c->e->is_draining)
+		return answer_refuse(c, REASON_DRAINING);
+	if (is_delayed(c))
+		return WAIT;
+	if (c->is_surplus)
+		return answer_refuse(c, REASON_CONCURRENCY_LIMITED);
+	if (remake_is_loop(c->x->head, c->x->snapshot->settings->name))
+		return answer_refuse(c, REASON_LOOP_DETECTED);
+	if (c->outer != NULL)
+		return inherit(c);
+	if (!snapshot_has_sessions(c->x->snapshot) &&
+	    !c->x->snapshot->settings->sessions_required)
+		return NEXT;
+	return identify(c);
+}

@@ -1,0 +1,1061 @@
+/*
+ * session.c - who is using weir right now, and what each may still do
+ */
+#include "state/session.h"
+
+#include <assert.h>
+#include <openssl/crypto.h>
+#include <pthread.h>
+#include <stdatomic.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/map.h"
+
+#define SHARDS 64 /* a power of two */
+#define SHARD_MOST \
+	1024 /* beyond it whoever nobody holds makes room: the store knows it */
+#define SWEEP 4
+#define TURNS_MOST 1024 /* of one session: what is counted for them must not be lost */
+#define KEY_MAX 512
+#define MINUTE_US INT64_C(60000000)
+
+/* What was counted for one turn. */
+struct turn {
+	int64_t calls, tokens;
+};
+
+enum limit {
+	LIMIT_REQUESTS,
+	LIMIT_CONCURRENCY,
+	LIMIT_TURN_CALLS,
+	LIMIT_TURN_TOKENS,
+	LIMIT_SESSION_TOKENS,
+	LIMITS
+};
+
+struct session {
+	struct list link; /* in its shard, least recently opened first */
+	struct sessions *all;
+	struct shard *shard;
+	atomic_int refs;
+
+	/* never changed */
+	char *key; /* owned, as are all texts */
+	size_t key_len;
+	char *issuer, *tenant, *sid, *sub;
+	struct session *parent; /* a reference; NULL: none */
+	unix_ms first_use;
+
+	/* under the shard's lock */
+	int64_t gen, limits_gen; /* the largest seen; what the limits are from */
+	char *turn;              /* the current one, or NULL */
+	char *source;            /* that holds it, or NULL */
+	unix_ms left;            /* when it was last seen there */
+	struct list seats;
+	size_t nseats;
+	struct map turns; /* name -> struct turn */
+	int64_t calls;
+	void *grant;
+
+	atomic_int ended; /* enum session_answer; SESSION_OK: it is not */
+	atomic_llong limit[LIMITS], vm_ms;
+	atomic_llong open, tokens;
+	atomic_llong
+	    full_at; /* us: when a minute's requests are all there again (GCRA) */
+};
+
+struct shard {
+	pthread_mutex_t lock;
+	struct map sessions;
+	struct list list;
+};
+
+struct arm {
+	char *token; /* wiped */
+	size_t token_len;
+	char *key;
+	size_t key_len;
+	unix_ms until;
+};
+
+struct revocation {
+	unix_ms until;
+};
+
+struct sessions {
+	struct session_ops ops;
+	struct shard shard[SHARDS];
+	pthread_mutex_t lock; /* of what follows; taken inside a shard's */
+	struct map arms;      /* by source */
+	struct map revoked;
+	atomic_size_t nrevoked; /* so that nobody locks for nothing */
+};
+
+const char *
+session_answer_text(enum session_answer a)
+{
+	static const char *const text[SESSION_ANSWERS] = {
+		[SESSION_OK] = "in order",
+		[SESSION_ASK_STORE] = "only the store can know",
+		[SESSION_INVALID] = "its ancestors are not in order",
+		[SESSION_OWNER_MISMATCH] = "the session is somebody else's",
+		[SESSION_REVOKED] = "it was revoked, or an ancestor was",
+		[SESSION_TIME_EXHAUSTED] = "vmSeconds are over",
+		[SESSION_NOT_ATTACHED] = "another source holds the session",
+		[SESSION_TURN_ENDED] = "a later turn has begun",
+		[SESSION_EXPIRED] = "exp is over",
+		[SESSION_RATE_LIMITED] = "requestsPerMinute are used up",
+		[SESSION_CONCURRENCY_LIMITED] = "concurrency is used up",
+		[SESSION_TURN_LIMIT] = "calls or tokens are used up",
+	};
+
+	return a < SESSION_ANSWERS ? text[a] : text[SESSION_INVALID];
+}
+
+/* ---- keys: lengths before texts, so that no two names make one key */
+
+static size_t
+put_key(char *to, size_t at, struct str s)
+{
+	size_t n = s.n > 129 ? 129 : s.n;
+
+	assert(at + n + 1 <= KEY_MAX);
+	to[at] = (char)(unsigned char)n;
+	if (n > 0)
+		memcpy(to + at + 1, s.p, n);
+	return at + 1 + n;
+}
+
+static struct str
+session_key(
+    char out[static KEY_MAX], struct str issuer, struct str tenant, struct str sid)
+{
+	size_t n = put_key(out, 0, issuer);
+
+	n = put_key(out, n, tenant);
+	return (struct str){ out, put_key(out, n, sid) };
+}
+
+static struct str
+revoked_key(char out[static KEY_MAX], char kind, struct str tenant, struct str name)
+{
+	size_t n = put_key(out, 1, tenant);
+
+	out[0] = kind;
+	return (struct str){ out, put_key(out, n, name) };
+}
+
+static struct shard *
+shard_of(struct sessions *all, struct str key)
+{
+	return &all->shard[hash_bytes(key) & (SHARDS - 1)];
+}
+
+static bool
+is_same(const char *have, struct str text)
+{
+	return have == NULL ? text.n == 0 : str_eq(str_of(have), text);
+}
+
+/* ---- the registry */
+
+struct sessions *
+sessions_new(const struct session_ops *ops)
+{
+	struct sessions *all = mem_zalloc(sizeof(*all));
+
+	all->ops = *ops;
+	for (size_t i = 0; i < SHARDS; i++) {
+		pthread_mutex_init(&all->shard[i].lock, NULL);
+		map_init(&all->shard[i].sessions);
+		list_init(&all->shard[i].list);
+	}
+	pthread_mutex_init(&all->lock, NULL);
+	map_init(&all->arms);
+	map_init(&all->revoked);
+	return all;
+}
+
+static void
+set_grant(struct session *s, void *grant)
+{
+	const struct session_ops *ops = &s->all->ops;
+
+	if (grant == s->grant || ops->ref == NULL || grant == NULL)
+		return;
+	ops->ref(grant);
+	if (s->grant != NULL)
+		ops->unref(s->grant);
+	s->grant = grant;
+}
+
+/* Nobody holds it, and it is in no table any more. */
+static void
+session_drop(struct session *s)
+{
+	assert(list_is_empty(&s->seats));
+	if (s->grant != NULL)
+		s->all->ops.unref(s->grant);
+	session_unref(s->parent);
+	map_fini(&s->turns, free);
+	free(s->key);
+	free(s->issuer);
+	free(s->tenant);
+	free(s->sid);
+	free(s->sub);
+	free(s->turn);
+	free(s->source);
+	free(s);
+}
+
+static void
+free_arm(void *value)
+{
+	struct arm *a = value;
+
+	OPENSSL_clear_free(a->token, a->token_len + 1);
+	free(a->key);
+	free(a);
+}
+
+/* Children hold their parents: as often as it takes until none is left. */
+void
+sessions_free(struct sessions *all)
+{
+	bool is_more = all != NULL;
+
+	while (is_more) {
+		is_more = false;
+		for (size_t i = 0; i < SHARDS; i++) {
+			struct list *at, *next;
+			list_each_safe(at, next, &all->shard[i].list)
+			{
+				struct session *s = list_entry(at, struct session, link);
+				if (atomic_load(&s->refs) > 0)
+					continue;
+				list_remove(&s->link);
+				session_drop(s);
+				is_more = true;
+			}
+		}
+	}
+	if (all == NULL)
+		return;
+	for (size_t i = 0; i < SHARDS; i++) {
+		assert(list_is_empty(&all->shard[i].list));
+		map_fini(&all->shard[i].sessions, NULL);
+		pthread_mutex_destroy(&all->shard[i].lock);
+	}
+	map_fini(&all->arms, free_arm);
+	map_fini(&all->revoked, free);
+	pthread_mutex_destroy(&all->lock);
+	free(all);
+}
+
+struct session *
+session_ref(struct session *s)
+{
+	atomic_fetch_add(&s->refs, 1);
+	return s;
+}
+
+/* It stays known; sweep() lets it go when there are too many. */
+void
+session_unref(struct session *s)
+{
+	if (s == NULL)
+		return;
+	int before = atomic_fetch_sub(&s->refs, 1);
+	assert(before > 0);
+	(void)before;
+}
+
+static void
+sweep(struct shard *shard)
+{
+	for (size_t i = 0; i < SWEEP && shard->sessions.n > SHARD_MOST; i++) {
+		struct session *s = list_entry(shard->list.next, struct session, link);
+
+		list_remove(&s->link);
+		if (atomic_load(&s->refs) > 0) {
+			list_append(&shard->list, &s->link);
+			continue;
+		}
+		map_del(&shard->sessions, (struct str){ s->key, s->key_len });
+		session_drop(s);
+	}
+}
+
+/* ---- revocations */
+
+/* Under all->lock. */
+static bool
+is_revoked_now(
+    struct sessions *all, char kind, struct str tenant, struct str name, unix_ms now)
+{
+	char memory[KEY_MAX];
+	struct revocation *r =
+	    map_get(&all->revoked, revoked_key(memory, kind, tenant, name));
+
+	return r != NULL && r->until > now;
+}
+
+static bool
+is_revoked(
+    struct sessions *all, struct str tenant, struct str sid, struct str jti, unix_ms now)
+{
+	bool is;
+
+	if (atomic_load(&all->nrevoked) == 0)
+		return false;
+	pthread_mutex_lock(&all->lock);
+	is = is_revoked_now(all, 's', tenant, sid, now) ||
+	     (jti.n > 0 && is_revoked_now(all, 'j', tenant, jti, now));
+	pthread_mutex_unlock(&all->lock);
+	return is;
+}
+
+static void
+drop_old_revocations(struct sessions *all, unix_ms now)
+{
+	struct str key;
+	void *value;
+	size_t at = 0;
+
+	while (map_next(&all->revoked, &at, &key, &value))
+		if (((struct revocation *)value)->until <= now) {
+			char memory[KEY_MAX];
+			assert(key.n <= KEY_MAX);
+			memcpy(memory, key.p, key.n);
+			free(map_del(&all->revoked, (struct str){ memory, key.n }));
+			at = 0; /* the map has changed */
+		}
+}
+
+static void
+remember_revocation(struct sessions *all, char kind, struct str tenant, struct str name,
+    unix_ms until, unix_ms now)
+{
+	struct revocation *r = mem_alloc(sizeof(*r));
+	char memory[KEY_MAX];
+
+	r->until = until;
+	pthread_mutex_lock(&all->lock);
+	drop_old_revocations(all, now);
+	free(map_put(&all->revoked, revoked_key(memory, kind, tenant, name), r));
+	atomic_store(&all->nrevoked, all->revoked.n);
+	pthread_mutex_unlock(&all->lock);
+}
+
+/* ---- limits: a lower one holds at once, a higher one only with a larger gen */
+
+static int64_t
+lower(int64_t a, int64_t b)
+{
+	return a < 0 ? b : b < 0 || a < b ? a : b;
+}
+
+static void
+set_limits(
+    struct session *s, const struct session_limits *l, int64_t vm_ms, bool is_newer)
+{
+	const int64_t limit[LIMITS] = {
+		[LIMIT_REQUESTS] = l->requests_per_minute,
+		[LIMIT_CONCURRENCY] = l->concurrency,
+		[LIMIT_TURN_CALLS] = l->turn_calls,
+		[LIMIT_TURN_TOKENS] = l->turn_tokens,
+		[LIMIT_SESSION_TOKENS] = l->session_tokens,
+	};
+
+	for (size_t i = 0; i < LIMITS; i++)
+		atomic_store(&s->limit[i],
+		    is_newer ? limit[i] : lower(limit[i], atomic_load(&s->limit[i])));
+	atomic_store(&s->vm_ms, is_newer ? vm_ms : lower(vm_ms, atomic_load(&s->vm_ms)));
+}
+
+/* Of this token, unless a newer one has spoken. */
+static void
+take_limits(struct session *s, const struct session_ask *ask)
+{
+	if (ask->gen < s->limits_gen)
+		return;
+	set_limits(s, &ask->limits, ask->vm_ms, ask->gen > s->limits_gen);
+	set_grant(s, ask->grant);
+	s->limits_gen = ask->gen;
+}
+
+static bool
+is_reached(struct session *s, enum limit limit, int64_t have)
+{
+	int64_t most = atomic_load(&s->limit[limit]);
+
+	return most >= 0 && have >= most;
+}
+
+/* ---- opening */
+
+static unix_ms
+end_of(const struct session *s)
+{
+	int64_t vm_ms = atomic_load(&s->vm_ms);
+
+	return vm_ms < 0 || s->first_use > SESSION_FOREVER - vm_ms ? SESSION_FOREVER
+								   : s->first_use + vm_ms;
+}
+
+unix_ms
+session_deadline(const struct session *s, unix_ms expires)
+{
+	for (; s != NULL; s = s->parent)
+		expires = end_of(s) < expires ? end_of(s) : expires;
+	return expires;
+}
+
+/* Of the session and whoever it descends from. */
+static enum session_answer
+standing(const struct session *s, unix_ms now)
+{
+	for (const struct session *at = s; at != NULL; at = at->parent) {
+		enum session_answer ended = (enum session_answer)atomic_load(&at->ended);
+		if (ended != SESSION_OK)
+			return ended;
+		if (end_of(at) <= now)
+			return SESSION_TIME_EXHAUSTED;
+	}
+	return SESSION_OK;
+}
+
+static bool
+is_armed_for(struct sessions *all, struct str source, struct str key, unix_ms now)
+{
+	pthread_mutex_lock(&all->lock);
+	const struct arm *a = map_get(&all->arms, source);
+	bool is = a != NULL && a->until > now &&
+		  str_eq((struct str){ a->key, a->key_len }, key);
+	pthread_mutex_unlock(&all->lock);
+	return is;
+}
+
+static bool
+is_held_elsewhere(const struct session *s, struct str source, unix_ms now)
+{
+	return s->source != NULL && !str_eq(str_of(s->source), source) &&
+	       (s->nseats > 0 || now - s->left < SESSION_DETACH_MS);
+}
+
+static enum session_answer
+check_source(struct sessions *all, const struct session *s, const struct session_ask *ask,
+    unix_ms now)
+{
+	switch (ask->bind) {
+	case SESSION_BIND_FIRST:
+		return is_held_elsewhere(s, ask->source, now) ? SESSION_NOT_ATTACHED
+							      : SESSION_OK;
+	case SESSION_BIND_ARMED:
+		return is_armed_for(
+			   all, ask->source, (struct str){ s->key, s->key_len }, now)
+			   ? SESSION_OK
+			   : SESSION_NOT_ATTACHED;
+	case SESSION_BIND_NONE:
+		return SESSION_OK;
+	}
+	return SESSION_NOT_ATTACHED;
+}
+
+static enum session_answer
+check_turn(const struct session *s, const struct session_ask *ask)
+{
+	if (ask->turn.n == 0 || is_same(s->turn, ask->turn) || ask->turns_concurrent)
+		return SESSION_OK;
+	return s->turn == NULL ? SESSION_ASK_STORE : SESSION_TURN_ENDED;
+}
+
+/* Under the shard's lock. */
+static enum session_answer
+check(struct sessions *all, const struct session *s, const struct session_ask *ask,
+    unix_ms now)
+{
+	enum session_answer a;
+
+	if (!is_same(s->sub, ask->sub))
+		return SESSION_OWNER_MISMATCH;
+	if (!is_same(s->parent == NULL ? NULL : s->parent->sid, ask->par))
+		return SESSION_INVALID;
+	if ((a = standing(s, now)) != SESSION_OK)
+		return a;
+	/* this token's own, which may be less than the session's */
+	if (ask->vm_ms >= 0 && s->first_use <= now - ask->vm_ms)
+		return SESSION_TIME_EXHAUSTED;
+	if ((a = check_source(all, s, ask, now)) != SESSION_OK)
+		return a;
+	if (ask->gen > s->gen)
+		return SESSION_ASK_STORE;
+	return check_turn(s, ask);
+}
+
+static void
+replace_text(char **to, struct str text)
+{
+	if (is_same(*to, text))
+		return;
+	free(*to);
+	*to = text.n == 0 ? NULL : str_dup(text);
+}
+
+static void
+entered(struct session *s, const struct session_ask *ask, unix_ms now)
+{
+	if (ask->bind != SESSION_BIND_NONE)
+		replace_text(&s->source, ask->source);
+	s->left = now;
+	take_limits(s, ask);
+	list_remove(&s->link);
+	list_append(&s->shard->list, &s->link);
+}
+
+enum session_answer
+session_open(struct sessions *all, const struct session_ask *ask, unix_ms now,
+    struct session **out)
+{
+	char memory[KEY_MAX];
+	struct str key = session_key(memory, ask->issuer, ask->tenant, ask->sid);
+	struct shard *shard = shard_of(all, key);
+	enum session_answer a = SESSION_ASK_STORE;
+
+	if (ask->expires <= now)
+		return SESSION_EXPIRED;
+	if (is_revoked(all, ask->tenant, ask->sid, ask->jti, now))
+		return SESSION_REVOKED;
+	pthread_mutex_lock(&shard->lock);
+	struct session *s = map_get(&shard->sessions, key);
+	if (s != NULL && (a = check(all, s, ask, now)) == SESSION_OK) {
+		entered(s, ask, now);
+		*out = session_ref(s);
+	}
+	pthread_mutex_unlock(&shard->lock);
+	return a;
+}
+
+/* ---- what the store said */
+
+/* Takes the reference to the parent. */
+static struct session *
+session_new(struct sessions *all, struct shard *shard, struct str key,
+    const struct session_ask *ask, struct str sid, struct session *parent,
+    unix_ms first_use)
+{
+	struct session *s = mem_zalloc(sizeof(*s));
+
+	s->all = all;
+	s->shard = shard;
+	s->key = str_dup(key);
+	s->key_len = key.n;
+	s->issuer = str_dup(ask->issuer);
+	s->tenant = str_dup(ask->tenant);
+	s->sid = str_dup(sid);
+	s->sub = str_dup(ask->sub);
+	s->parent = parent;
+	s->first_use = first_use;
+	s->gen = s->limits_gen = -1; /* until a token of its own is seen */
+	list_init(&s->seats);
+	map_init(&s->turns);
+	for (size_t i = 0; i < LIMITS; i++)
+		atomic_init(&s->limit[i], SESSION_UNLIMITED);
+	atomic_init(&s->vm_ms, SESSION_UNLIMITED);
+	sweep(shard);
+	map_put(&shard->sessions, key, s);
+	list_append(&shard->list, &s->link);
+	return s;
+}
+
+/* Found or made, locked: unlock its shard.  NULL: it is somebody else's, or has another
+ * parent; nothing is locked.  Takes the reference to the parent. */
+static struct session *
+locked(struct sessions *all, const struct session_ask *ask, struct str sid,
+    struct session *parent, unix_ms first_use, unix_ms now)
+{
+	char memory[KEY_MAX];
+	struct str key = session_key(memory, ask->issuer, ask->tenant, sid);
+	struct shard *shard = shard_of(all, key);
+	bool is_ended = is_revoked(all, ask->tenant, sid, STR_NONE, now);
+
+	pthread_mutex_lock(&shard->lock);
+	struct session *s = map_get(&shard->sessions, key);
+	if (s == NULL) {
+		s = session_new(all, shard, key, ask, sid, parent, first_use);
+		parent = NULL;
+	} else if (!is_same(s->sub, ask->sub) || s->parent != parent) {
+		pthread_mutex_unlock(&shard->lock);
+		s = NULL;
+	}
+	session_unref(parent);
+	if (s != NULL && is_ended)
+		atomic_store(&s->ended, SESSION_REVOKED);
+	return s;
+}
+
+static bool
+are_kin_in_order(const struct session_ask *ask, const struct session_facts *f)
+{
+	if (f->nkin > SESSION_ANCESTORS || (f->nkin == 0) != (ask->par.n == 0) ||
+	    (f->nkin > 0 && !str_eq(f->kin[0].sid, ask->par)))
+		return false;
+	for (size_t i = 0; i < f->nkin; i++) {
+		if (str_eq(f->kin[i].sid, ask->sid))
+			return false;
+		for (size_t k = 0; k < i; k++)
+			if (str_eq(f->kin[i].sid, f->kin[k].sid))
+				return false;
+	}
+	return true;
+}
+
+/* The whole line above it, outermost first; false: it is not in order. */
+static bool
+learn_kin(struct sessions *all, const struct session_ask *ask,
+    const struct session_facts *f, unix_ms now, struct session **parent)
+{
+	*parent = NULL;
+	for (size_t i = f->nkin; i-- > 0;) {
+		const struct session_kin *kin = &f->kin[i];
+		struct session *s = locked(all, ask, kin->sid, *parent,
+		    kin->first_use > 0 ? kin->first_use : now, now);
+		if (s == NULL)
+			return false;
+		if (s->limits_gen < 0) { /* no token of its own has said better */
+			set_limits(s, &kin->limits, kin->vm_ms, true);
+			set_grant(s, kin->grant);
+		}
+		*parent = session_ref(s);
+		pthread_mutex_unlock(&s->shard->lock);
+	}
+	return true;
+}
+
+enum session_answer
+session_learn(struct sessions *all, const struct session_ask *ask,
+    const struct session_facts *f, unix_ms now)
+{
+	struct session *parent, *s;
+
+	if (!are_kin_in_order(ask, f) || !learn_kin(all, ask, f, now, &parent) ||
+	    (s = locked(all, ask, ask->sid, parent, f->first_use, now)) == NULL)
+		return SESSION_INVALID;
+	int64_t gen = f->gen > ask->gen ? f->gen : ask->gen;
+	take_limits(s, ask);
+	/* an answer that comes late says nothing of what has begun since */
+	if (ask->turn.n > 0 && !ask->turns_concurrent && gen >= s->gen)
+		replace_text(&s->turn, ask->turn);
+	if (gen > s->gen)
+		s->gen = gen;
+	pthread_mutex_unlock(&s->shard->lock);
+	return SESSION_OK;
+}
+
+size_t
+session_ancestors(struct session *s, struct session *out[static SESSION_ANCESTORS])
+{
+	size_t n = 0;
+
+	for (s = s->parent; s != NULL; s = s->parent)
+		out[n++] = s;
+	return n;
+}
+
+void *
+session_grant(struct session *s)
+{
+	pthread_mutex_lock(&s->shard->lock);
+	void *grant = s->grant;
+	if (grant != NULL)
+		s->all->ops.ref(grant);
+	pthread_mutex_unlock(&s->shard->lock);
+	return grant;
+}
+
+/* ---- exchanges */
+
+/* 0: one more is within the minute's, and is taken; else how long until it would be. */
+static int64_t
+take_request(struct session *s, int64_t now_us)
+{
+	int64_t most = atomic_load(&s->limit[LIMIT_REQUESTS]);
+	long long old = atomic_load(&s->full_at), full;
+
+	if (most < 0)
+		return 0;
+	if (most == 0)
+		return MINUTE_US;
+	do {
+		full = (old > now_us ? old : now_us) + MINUTE_US / most;
+		if (full - now_us > MINUTE_US)
+			return full - now_us - MINUTE_US;
+	} while (!atomic_compare_exchange_weak(&s->full_at, &old, full));
+	return 0;
+}
+
+static void
+give_request(struct session *s)
+{
+	int64_t most = atomic_load(&s->limit[LIMIT_REQUESTS]);
+
+	if (most > 0)
+		atomic_fetch_sub(&s->full_at, MINUTE_US / most);
+}
+
+static bool
+take_place(struct session *s)
+{
+	long long open = atomic_load(&s->open);
+
+	do {
+		if (is_reached(s, LIMIT_CONCURRENCY, open))
+			return false;
+	} while (!atomic_compare_exchange_weak(&s->open, &open, open + 1));
+	return true;
+}
+
+enum session_answer
+session_begin(struct session *s, unix_ms now, int64_t *retry_ms)
+{
+	enum session_answer a = SESSION_OK;
+	struct session *at;
+	int64_t wait_us = 0;
+
+	*retry_ms = 1000;
+	for (at = s; at != NULL && a == SESSION_OK;
+	     at = a == SESSION_OK ? at->parent : at)
+		if (!take_place(at))
+			a = SESSION_CONCURRENCY_LIMITED;
+		else if ((wait_us = take_request(at, now * 1000)) > 0) {
+			atomic_fetch_sub(&at->open, 1);
+			*retry_ms = (wait_us + 999) / 1000;
+			a = SESSION_RATE_LIMITED;
+		}
+	for (struct session *back = s; a != SESSION_OK && back != at;
+	     back = back->parent) {
+		atomic_fetch_sub(&back->open, 1);
+		give_request(back);
+	}
+	return a;
+}
+
+void
+session_end(struct session *s)
+{
+	for (; s != NULL; s = s->parent) {
+		long long before = atomic_fetch_sub(&s->open, 1);
+		assert(before > 0);
+		(void)before;
+	}
+}
+
+/* ---- model calls */
+
+/* Under the lock; NULL: it has too many. */
+static struct turn *
+turn_of(struct session *s, struct str name)
+{
+	struct turn *t = map_get(&s->turns, name);
+
+	if (t == NULL && s->turns.n < TURNS_MOST) {
+		t = mem_zalloc(sizeof(*t));
+		map_put(&s->turns, name, t);
+	}
+	return t;
+}
+
+enum session_answer
+session_call(struct session *s, struct str turn)
+{
+	struct session *at = s;
+
+	do
+		if (is_reached(at, LIMIT_SESSION_TOKENS, atomic_load(&at->tokens)))
+			return SESSION_TURN_LIMIT;
+	while ((at = at->parent) != NULL);
+	pthread_mutex_lock(&s->shard->lock);
+	struct turn *t = turn_of(s, turn);
+	bool is_over = t == NULL || is_reached(s, LIMIT_TURN_CALLS, t->calls) ||
+		       is_reached(s, LIMIT_TURN_TOKENS, t->tokens);
+	if (!is_over) {
+		t->calls++;
+		s->calls++;
+	}
+	pthread_mutex_unlock(&s->shard->lock);
+	return is_over ? SESSION_TURN_LIMIT : SESSION_OK;
+}
+
+void
+session_used(struct session *s, struct str turn, int64_t tokens)
+{
+	pthread_mutex_lock(&s->shard->lock);
+	struct turn *t = turn_of(s, turn);
+	if (t != NULL)
+		t->tokens += tokens;
+	pthread_mutex_unlock(&s->shard->lock);
+	for (struct session *at = s; at != NULL; at = at->parent)
+		atomic_fetch_add(&at->tokens, tokens);
+}
+
+/* ---- presence */
+
+enum session_answer
+seat_take(struct seat *seat, struct session *s, struct str jti,
+    void (*told)(void *arg, enum session_answer why), void *arg)
+{
+	enum session_answer a = SESSION_OK;
+
+	pthread_mutex_lock(&s->shard->lock);
+	for (const struct session *at = s; at != NULL && a == SESSION_OK; at = at->parent)
+		a = (enum session_answer)atomic_load(&at->ended);
+	if (a == SESSION_OK) {
+		*seat = (struct seat){ .session = session_ref(s),
+			.jti = jti.n == 0 ? 0 : hash_bytes(jti),
+			.told = told,
+			.arg = arg };
+		list_append(&s->seats, &seat->link);
+		s->nseats++;
+	}
+	pthread_mutex_unlock(&s->shard->lock);
+	return a;
+}
+
+/* Under the lock. */
+static void
+unseat(struct session *s, struct seat *seat)
+{
+	if (list_is_empty(&seat->link))
+		return;
+	list_remove(&seat->link);
+	s->nseats--;
+}
+
+void
+seat_leave(struct seat *seat, unix_ms now)
+{
+	struct session *s = seat->session;
+
+	if (s == NULL)
+		return;
+	pthread_mutex_lock(&s->shard->lock);
+	unseat(s, seat);
+	s->left = now;
+	pthread_mutex_unlock(&s->shard->lock);
+	seat->session = NULL;
+	session_unref(s);
+}
+
+/* Under the lock; those of that token, or all (0). */
+static size_t
+tell(struct session *s, uint64_t jti, enum session_answer why)
+{
+	struct list *at, *next;
+	size_t n = 0;
+
+	list_each_safe(at, next, &s->seats)
+	{
+		struct seat *seat = list_entry(at, struct seat, link);
+		if (jti != 0 && seat->jti != jti)
+			continue;
+		unseat(s, seat);
+		seat->told(seat->arg, why);
+		n++;
+	}
+	return n;
+}
+
+/* ---- what operators do */
+
+/* fn on every session, each under its lock; the sum of what it returns. */
+struct walking {
+	struct str tenant, name;
+	uint64_t jti;
+	struct str source;
+};
+
+static size_t
+each_session(struct sessions *all,
+    size_t (*fn)(struct session *s, const struct walking *w), const struct walking *w)
+{
+	size_t sum = 0;
+
+	for (size_t i = 0; i < SHARDS; i++) {
+		struct list *at;
+		pthread_mutex_lock(&all->shard[i].lock);
+		list_each(at, &all->shard[i].list) sum +=
+		    fn(list_entry(at, struct session, link), w);
+		pthread_mutex_unlock(&all->shard[i].lock);
+	}
+	return sum;
+}
+
+static size_t
+mark_revoked(struct session *s, const struct walking *w)
+{
+	if (is_same(s->tenant, w->tenant) && is_same(s->sid, w->name))
+		atomic_store(&s->ended, SESSION_REVOKED);
+	return 0;
+}
+
+static size_t
+tell_ended(struct session *s, const struct walking *w)
+{
+	(void)w;
+	for (const struct session *at = s; at != NULL; at = at->parent)
+		if (atomic_load(&at->ended) != SESSION_OK)
+			return tell(s, 0, SESSION_REVOKED);
+	return 0;
+}
+
+static size_t
+tell_token(struct session *s, const struct walking *w)
+{
+	return is_same(s->tenant, w->tenant) ? tell(s, w->jti, SESSION_REVOKED) : 0;
+}
+
+static size_t
+tell_detached(struct session *s, const struct walking *w)
+{
+	if (!is_same(s->tenant, w->tenant) || !is_same(s->sid, w->name) ||
+	    (w->source.n > 0 && !is_same(s->source, w->source)))
+		return 0;
+	replace_text(&s->source, STR_NONE);
+	return tell(s, 0, SESSION_NOT_ATTACHED);
+}
+
+size_t
+sessions_revoke(
+    struct sessions *all, struct str tenant, struct str sid, unix_ms until, unix_ms now)
+{
+	const struct walking w = { .tenant = tenant, .name = sid };
+
+	remember_revocation(all, 's', tenant, sid, until, now);
+	(void)each_session(all, mark_revoked, &w);
+	return each_session(all, tell_ended, &w); /* sub-agents, too */
+}
+
+size_t
+sessions_revoke_token(
+    struct sessions *all, struct str tenant, struct str jti, unix_ms until, unix_ms now)
+{
+	const struct walking w = { .tenant = tenant, .jti = hash_bytes(jti) };
+
+	remember_revocation(all, 'j', tenant, jti, until, now);
+	return each_session(all, tell_token, &w);
+}
+
+size_t
+sessions_detach(struct sessions *all, struct str tenant, struct str sid)
+{
+	const struct walking w = { .tenant = tenant, .name = sid };
+
+	return each_session(all, tell_detached, &w);
+}
+
+/* ---- arms */
+
+static size_t
+tell_disarmed(struct session *s, const struct walking *w)
+{
+	if (!str_eq((struct str){ s->key, s->key_len }, w->name) ||
+	    !is_same(s->source, w->source))
+		return 0;
+	replace_text(&s->source, STR_NONE);
+	return tell(s, 0, SESSION_NOT_ATTACHED);
+}
+
+/* Takes the arm, which stood for the source until now. */
+static void
+end_arm(struct sessions *all, struct str source, struct arm *a, struct str key)
+{
+	const struct walking w = { .name = { a->key, a->key_len }, .source = source };
+
+	if (!str_eq(w.name, key))
+		(void)each_session(all, tell_disarmed, &w);
+	free_arm(a);
+}
+
+void
+sessions_arm(struct sessions *all, struct str source, struct str token,
+    const struct session_ask *of, unix_ms until)
+{
+	struct arm *a = mem_zalloc(sizeof(*a));
+	char memory[KEY_MAX];
+	struct str key = session_key(memory, of->issuer, of->tenant, of->sid);
+
+	a->token = OPENSSL_zalloc(token.n + 1);
+	assert(a->token != NULL);
+	memcpy(a->token, token.p, token.n);
+	a->token_len = token.n;
+	a->key = str_dup(key);
+	a->key_len = key.n;
+	a->until = until;
+	pthread_mutex_lock(&all->lock);
+	struct arm *old = map_put(&all->arms, source, a);
+	pthread_mutex_unlock(&all->lock);
+	if (old != NULL)
+		end_arm(all, source, old, key);
+}
+
+bool
+sessions_disarm(struct sessions *all, struct str source)
+{
+	pthread_mutex_lock(&all->lock);
+	struct arm *old = map_del(&all->arms, source);
+	pthread_mutex_unlock(&all->lock);
+	if (old == NULL)
+		return false;
+	end_arm(all, source, old, STR_NONE);
+	return true;
+}
+
+bool
+sessions_armed(struct sessions *all, struct str source, unix_ms now, struct buf *to)
+{
+	pthread_mutex_lock(&all->lock);
+	struct arm *a = map_get(&all->arms, source);
+	bool is = a != NULL && a->until > now;
+	if (is)
+		buf_add(to, a->token, a->token_len);
+	else if (a != NULL) {
+		map_del(&all->arms, source);
+		free_arm(a);
+	}
+	pthread_mutex_unlock(&all->lock);
+	return is;
+}
+
+/* ---- looking at all */
+
+void
+sessions_each(struct sessions *all, struct str tenant,
+    void (*fn)(void *arg, const struct session_view *v), void *arg)
+{
+	for (size_t i = 0; i < SHARDS; i++) {
+		struct list *at;
+		pthread_mutex_lock(&all->shard[i].lock);
+		list_each(at, &all->shard[i].list)
+		{
+			const struct session *s = list_entry(at, struct session, link);
+			const struct session_view v = {
+				.issuer = str_of(s->issuer),
+				.tenant = str_of(s->tenant),
+				.sid = str_of(s->sid),
+				.sub = str_of(s->sub),
+				.turn = str_of(s->turn),
+				.source = str_of(s->source),
+				.first_use = s->first_use,
+				.open = atomic_load(&s->open),
+				.seats = (int64_t)s->nseats,
+				.calls = s->calls,
+				.tokens = atomic_load(&s->tokens),
+				.is_ended = atomic_load(&s->ended) != SESSION_OK,
+			};
+			if (tenant.n == 0 || str_eq(tenant, v.tenant))
+				fn(arg, &v);
+		}
+		pthread_mutex_unlock(&all->shard[i].lock);
+	}
+}

@@ -1,0 +1,249 @@
+"""What an operator asks of a running weir: the admin socket, and weir ctl."""
+import json
+import os
+import shutil
+import socket
+import subprocess
+import tempfile
+
+import pytest
+
+from rig import token as tokens
+from rig.weir import Weir, binary, free_port, wait_for
+from rules import http, is_refusal, tcp
+from test_sessions import SECRET, URL, ask, guarded, sessions, tunnel  # noqa: F401
+
+NAME = "allowed.test"
+
+
+@pytest.fixture
+def admin(guarded, tmp_path):  # noqa: F811
+    """admin(...): a guarded weir with an admin socket and two Unix sockets beside its port."""
+    def make(rules=None, **more):
+        listen = {"proxy": ["127.0.0.1:%d" % free_port(), "unix:%s/a" % tmp_path, "unix:%s/b" % tmp_path],
+                  "admin": ["unix:%s/admin" % tmp_path]}
+        return guarded(rules, config=dict({"listen": listen}, **more.pop("config", {})), **more)
+    return make
+
+
+def ctl(proxy, *words, stdin=None):
+    told = subprocess.run([binary(), "ctl", "-c", proxy.path("weir.yaml"), *words], input=stdin, capture_output=True, text=True,
+                          env=dict(os.environ, KEY=SECRET), timeout=60)
+    return told.returncode, json.loads(told.stdout) if told.stdout else told.stderr
+
+
+def by(proxy, i):
+    """A connection through its i-th listener."""
+    class Through:
+        address = proxy.config["listen"]["proxy"][i]
+
+        def connect(self, timeout=10):
+            return Weir.connect(self, timeout)
+    return Through()
+
+
+# -- looking
+
+def test_status_says_what_it_is(admin):
+    proxy = admin()
+    status, told = ctl(proxy, "status")
+    assert status == 0 and told["ready"] is True and told["production"] is False and told["ledger"] == "ok"
+    assert told["generation"] == 1 and len(told["policy"]) == 64 and len(told["audit_head"]) == 64
+    assert ctl(proxy, "health")[0] == 0
+
+
+def test_nobody_there_is_69(tmp_path):
+    told = subprocess.run([binary(), "ctl", "-s", str(tmp_path / "none"), "health"], capture_output=True, text=True)
+    assert told.returncode == 69 and "no answer from" in told.stderr
+
+
+@pytest.mark.parametrize("words", [[], ["dance"], ["revoke", "acme"], ["status", "now"]])
+def test_a_wrong_command_is_64(words):
+    assert subprocess.run([binary(), "ctl", *words], capture_output=True).returncode == 64
+
+
+def test_sessions_are_listed(admin, upstream, connect):
+    proxy = admin()
+    client = connect(proxy)
+    ask(client, tokens.mint(SECRET, "s1", turn="t1"))
+    ask(client, tokens.mint(SECRET, "s2", tenant="beta"))
+    assert {s["sid"] for s in ctl(proxy, "sessions")[1]["sessions"]} == {"s1", "s2"}
+    told = ctl(proxy, "sessions", "acme")[1]["sessions"]
+    assert [(s["sid"], s["turn"], s["source"], s["ended"]) for s in told] == [("s1", "t1", "loopback", False)]
+    assert ctl(proxy, "sessions", "acme", "s9")[1]["count"] == 0
+
+
+def test_it_is_not_over_tcp(guarded):  # noqa: F811
+    with pytest.raises(AssertionError, match="admin_not_unix"):
+        guarded(config={"listen": {"proxy": ["127.0.0.1:%d" % free_port()], "admin": ["127.0.0.1:%d" % free_port()]}})
+
+
+def test_another_user_is_not_heard(admin, tmp_path):
+    admin()
+    os.chmod(tmp_path / "admin", 0o777)
+    path = tempfile.mkdtemp(prefix="weir-admin-")  # one that nobody may walk to
+    try:
+        os.chmod(path, 0o755)
+        os.link(tmp_path / "admin", path + "/admin")
+        told = subprocess.run(["curl", "-sS", "-m", "20", "--unix-socket", path + "/admin", "http://weir/status"],
+                              capture_output=True, user=65534)
+        assert told.returncode in (52, 56) and not told.stdout
+        told = subprocess.run(["curl", "-sS", "-m", "20", "--unix-socket", path + "/admin", "http://weir/status"],
+                              capture_output=True)
+        assert json.loads(told.stdout)["ready"]
+    finally:
+        shutil.rmtree(path)
+
+
+@pytest.mark.parametrize("request_line,body,status", [
+    ("GET /nothing", "", 404), ("POST /status", "", 404), ("POST /revoke", "{}", 400), ("POST /revoke", "nonsense", 400),
+    ("POST /revoke", '{"tenant":"a","sid":"s","jti":"j"}', 400), ("POST /revoke", '{"tenant":"a","sid":"s","all":"x"}', 400),
+    ("POST /arm", '{"socket":"relative","token":"x"}', 400), ("POST /arm", '{"address":"127.0.0.1","token":"x"}', 400),
+    ("DELETE /arm/nowhere", "", 400), ("POST /arm", "x" * 20000, 413), ("GARBAGE", "", 400),
+])
+def test_what_is_no_command_does_nothing(admin, tmp_path, request_line, body, status):
+    admin()
+    with socket.socket(socket.AF_UNIX) as sock:
+        sock.connect(str(tmp_path / "admin"))
+        sock.sendall(("%s HTTP/1.1\r\nHost: weir\r\nContent-Length: %d\r\n\r\n%s" % (request_line, len(body), body)).encode())
+        assert int(sock.recv(65536).split()[1]) == status
+
+
+# -- ending
+
+def test_a_revoked_session_ends_at_once_and_for_ever(admin, echo, upstream, connect):
+    proxy = admin([http(NAME), tcp("raw.test", [echo.port])])
+    token, other = tokens.mint(SECRET, "s1"), tokens.mint(SECRET, "s2")
+    client, bystander = connect(proxy), connect(proxy)
+    assert tunnel(client, token, "raw.test:%d" % echo.port).status == 200
+    assert tunnel(bystander, other, "raw.test:%d" % echo.port).status == 200
+    assert ctl(proxy, "revoke", "acme", "s1") == (0, {"ended": 1, "kept": True})
+    client.read_all()
+    record = proxy.finals(1)[0]
+    assert (record["decision"], record["reason"], record["close"]) == ("allow", "session_revoked", "weir")
+    is_refusal(ask(connect(proxy), token), 403, "session_revoked")
+    is_refusal(ask(connect(proxy), tokens.mint(SECRET, "s1")), 403, "session_revoked")
+    bystander.send(b"still here")
+    assert bystander.read_until(lambda data: b"still here" in data)
+    assert any(r["kind"] == "system" and r["event"] == "revoke" and r["name"] == "s1" for r in proxy.audit())
+    proxy.stop()
+    proxy.start()
+    is_refusal(ask(connect(proxy), token), 403, "session_revoked")
+    assert ask(connect(proxy), other).status == 200
+
+
+def test_a_revoked_token_takes_no_other_with_it(admin, upstream, connect):
+    proxy = admin()
+    one, two = tokens.mint(SECRET, jti="j1"), tokens.mint(SECRET, jti="j2")
+    assert ask(connect(proxy), one).status == 200
+    assert ctl(proxy, "revoke-token", "acme", "j1")[0] == 0
+    is_refusal(ask(connect(proxy), one), 403, "session_revoked")
+    assert ask(connect(proxy), two).status == 200
+    proxy.stop()
+    proxy.start()
+    is_refusal(ask(connect(proxy), one), 403, "session_revoked")
+
+
+def test_a_session_may_be_revoked_before_its_first_use(admin, connect):
+    proxy = admin()
+    assert ctl(proxy, "revoke", "acme", "s1")[0] == 0
+    proxy.stop()
+    proxy.start()
+    is_refusal(ask(connect(proxy), tokens.mint(SECRET, "s1")), 403, "session_revoked")
+
+
+def test_a_detached_session_goes_to_the_next_source(admin, upstream, connect):
+    proxy = admin()
+    token = tokens.mint(SECRET, "s1")
+    assert ask(connect(by(proxy, 1)), token).status == 200
+    is_refusal(ask(connect(by(proxy, 2)), token), 403, "session_not_attached")
+    assert ctl(proxy, "detach", "acme", "s1")[0] == 0
+    assert ask(connect(by(proxy, 2)), token).status == 200
+
+
+# -- arms
+
+def test_an_armed_socket_needs_no_token(admin, upstream, connect, tmp_path):
+    proxy = admin()
+    is_refusal(ask(connect(by(proxy, 1))), 407, "session_required")
+    assert ctl(proxy, "arm", str(tmp_path / "a"), stdin=tokens.mint(SECRET, "armed") + "\n") == (0, {"ended": 0, "kept": True})
+    assert ask(connect(by(proxy, 1))).status == 200
+    is_refusal(ask(connect(by(proxy, 2))), 407, "session_required")
+    # the socket comes before what its client says
+    assert ask(connect(by(proxy, 1)), tokens.mint(SECRET, "another")).status == 200
+    assert [r["session"]["sid"] for r in proxy.finals(4) if r["session"]] == ["armed", "armed"]
+    proxy.stop()
+    proxy.start()
+    assert ask(connect(by(proxy, 1))).status == 200  # it lasts
+    assert ctl(proxy, "disarm", str(tmp_path / "a"))[0] == 0
+    is_refusal(ask(connect(by(proxy, 1))), 407, "session_required")
+
+
+def test_a_session_bound_to_its_arm_is_good_there_alone(admin, upstream, connect, tmp_path):
+    proxy = admin(bind="armed")
+    token = tokens.mint(SECRET, "s1")
+    assert ctl(proxy, "arm", str(tmp_path / "a"), stdin=token) == (0, {"ended": 0, "kept": True})
+    assert ask(connect(by(proxy, 1))).status == 200
+    is_refusal(ask(connect(by(proxy, 2)), token), 403, "session_not_attached")
+
+
+def test_an_armed_address_speaks_for_who_brings_nothing(admin, upstream, connect):
+    proxy = admin()
+    assert ctl(proxy, "arm", "127.0.0.1", stdin=tokens.mint(SECRET, "armed"))[0] == 0
+    assert ask(connect(proxy)).status == 200
+    assert ask(connect(proxy), tokens.mint(SECRET, "own")).status == 200
+    assert [r["session"]["sid"] for r in proxy.finals(2)] == ["armed", "own"]
+
+
+def test_nothing_is_armed_with_a_bad_token(admin):
+    status, told = ctl(admin(), "arm", "127.0.0.1", stdin=tokens.mint("another secret"))
+    assert status == 1 and "signature" in told["error"]
+
+
+# -- reload
+
+def test_a_reload_takes_keys_away_and_brings_others(admin, upstream, connect):
+    proxy = admin()
+    old, new = SECRET, tokens.new_secret()
+    assert ask(connect(proxy), tokens.mint(old, "s1")).status == 200
+    with open(proxy.path("key"), "w") as f:
+        f.write(new)
+    proxy.config["sessions"]["keys"][0]["secret"] = "file:" + proxy.path("key")
+    proxy.write_config()
+    assert ctl(proxy, "reload")[1]["generation"] == 2
+    proxy.audit(lambda records: any(r.get("event") == "reload" for r in records))
+
+    def is_new():
+        return ask(connect(proxy), tokens.mint(new, "s2")).status == 200
+    wait_for(is_new, what="the new key")
+    is_refusal(ask(connect(proxy), tokens.mint(old, "s1")), 407, "session_invalid")
+
+
+def test_sessions_begin_with_a_restart(weir, connect, upstream):
+    proxy = weir([http(NAME)], environment={"KEY": SECRET})
+    proxy.config["sessions"] = sessions()
+    proxy.reload()
+    wait_for(lambda: "sessions begin with a restart" in proxy.log(), what="the log line")
+    assert ask(connect(proxy)).status == 200  # what was in force stays so
+
+
+# -- production
+
+def test_production_serves_with_boundary_sessions_and_a_user(net, connect):
+    directory = tempfile.mkdtemp(prefix="weir-production-")
+    os.chmod(directory, 0o755)
+    os.makedirs(directory + "/state")
+    os.chown(directory + "/state", 65534, 65534)
+    listen = {"proxy": ["127.0.0.1:%d" % free_port()], "admin": ["unix:%s/state/admin" % directory]}
+    proxy = Weir([{"policy": "test", "allow": [{"host": "allowed.test"}]}], directory=directory, environment={"KEY": SECRET},
+                 config={"production": True, "boundary": {"kind": "vm"}, "sessions": sessions(), "user": "nobody",
+                         "listen": listen, "audit": {"path": directory + "/state/audit.jsonl"}})
+    try:
+        assert ctl(proxy, "status")[1]["production"] is True
+        is_refusal(ask(connect(proxy)), 407, "session_required")
+        is_refusal(ask(connect(proxy), tokens.mint(SECRET, tenant=None)), 407, "session_invalid")
+        is_refusal(ask(connect(proxy), tokens.mint(SECRET)), 403, "port_not_allowed")
+        assert proxy.finals(3)[2]["session"]["sid"] == "s1"
+    finally:
+        proxy.stop()
+        shutil.rmtree(directory)

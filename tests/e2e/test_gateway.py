@@ -1,0 +1,539 @@
+"""The model gateway: what a call may do, what it costs, and who pays."""
+import gzip
+import json
+import os
+import subprocess
+
+import pytest
+
+from rig import client as rig_client
+from rig import provider as rig_provider
+from rig import token as tokens
+from rig import weir as rig_weir
+from rig.weir import free_port, wait_for
+from rules import LOOPBACK
+
+SECRET = tokens.new_secret()
+SONNET = "claude-sonnet-5-5"
+ASK = {"model": SONNET, "max_tokens": 100, "messages": [{"role": "user", "content": "hi"}]}
+
+
+def rule_all():
+    """Everything, as far as a rule can open it."""
+    return {"protocol": "tcp", "ports": ["1-65535"], "broad": True, "private": LOOPBACK}
+
+
+class Door:
+    """The gateway of a weir, as something rig.client connects to."""
+
+    def __init__(self, weir):
+        self.weir = weir
+        self.host, _, self.port = weir.config["listen"]["gateway"][0].rpartition(":")
+
+    def connect(self, timeout):
+        return rig_client.socket.create_connection((self.host, int(self.port)), timeout)
+
+
+class Gateway:
+    def __init__(self, weir):
+        self.weir, self.door = weir, Door(weir)
+
+    def open(self):
+        return rig_client.Client(self.door)
+
+    def send(self, client, path, body=None, token=None, method="POST", headers=()):
+        data = b"" if body is None else body if isinstance(body, bytes) else json.dumps(body).encode()
+        lines = ["%s %s HTTP/1.1" % (method, path), "Host: weir"]
+        if token:
+            lines.append("x-api-key: " + token)
+        lines += ["%s: %s" % pair for pair in headers]
+        if body is not None:
+            lines.append("Content-Length: %d" % len(data))
+        client.send("\r\n".join(lines).encode() + b"\r\n\r\n" + data)
+
+    def call(self, path, body=None, token=None, method="POST", headers=()):
+        with self.open() as client:
+            self.send(client, path, body, token, method, headers)
+            return client.response(method)
+
+    def messages(self, token=None, headers=(), **more):
+        return self.call("/anthropic/v1/messages", dict(ASK, **more), token, headers=headers)
+
+    def purse(self, token=None):
+        answer = self.call("/weir/v1/session", token=token, method="GET")
+        assert answer.status == 200, answer
+        return json.loads(answer.body)["session"]
+
+    def ledger(self, *arguments, **how):
+        """weir ledger, on the ledger of a weir that runs."""
+        return subprocess.run([rig_weir.binary(), "ledger", *arguments, "-c", self.weir.path("weir.yaml")],
+                              env=dict(os.environ, **self.weir.environment), capture_output=True, text=True,
+                              check=False, **how)
+
+    def spent(self, token=None):
+        """n$, once nothing is reserved any more."""
+        purse = wait_for(lambda: (lambda p: p if p["reserved"] == "0" else None)(self.purse(token)), what="an end")
+        return nano(purse["spent"])
+
+
+def nano(text):
+    whole, _, part = text.partition(".")
+    return int(whole) * 10 ** 9 + int(part.ljust(9, "0") or 0)
+
+
+@pytest.fixture
+def provider(net, authority):
+    one = rig_provider.Provider(authority)
+    yield one
+    one.close()
+
+
+@pytest.fixture
+def redis(tmp_path):
+    """The URL of a Redis that keeps nothing."""
+    path = tmp_path / "redis.sock"
+    server = subprocess.Popen(["redis-server", "--port", "0", "--unixsocket", path, "--dir", tmp_path, "--save", ""],
+                              stdout=subprocess.DEVNULL)
+    wait_for(path.exists, what="redis")
+    yield "redis+unix:%s" % path
+    server.terminate()
+    server.wait()
+
+
+@pytest.fixture
+def gateway(weir, provider, authority, dns):
+    made = []
+
+    def make(config=None, sessions=None, providers=None, policy=None, **more):
+        kinds = {"anthropic": "x-api-key", "openai": "authorization", "gemini": "x-goog-api-key",
+                 "vercel": "authorization"}
+        rows = [{"name": kind, "kind": kind, "path": "/" + kind, "upstream": provider.url, "hosts": [provider.name],
+                 "credential": dict({"header": header, "value": "env:PROVIDER_KEY"},
+                                    **({"scheme": "Bearer"} if header == "authorization" else {}))}
+                for kind, header in kinds.items()]
+        one = weir(policy or [], config=dict({
+            "listen": {"proxy": ["127.0.0.1:%d" % free_port()], "gateway": ["127.0.0.1:%d" % free_port()]},
+            "tls": {"roots": authority.certificate},
+            "sessions": sessions or {"required": False,
+                                     "default": {"sid": "s1", "tenant": "acme", "budget": {"sessionUsd": "1"}}},
+            "gateway": dict({"prices": str(rig_provider.PRICES), "providers": providers or rows}, **more)},
+            **(config or {})), environment={"PROVIDER_KEY": rig_provider.KEY, "KEY": SECRET})
+        made.append(Gateway(one))
+        return made[-1]
+    yield make
+    for one in made:  # whatever the test was about: the sums are right, and so is each bill
+        done = one.ledger("verify", "--prices", str(rig_provider.PRICES))
+        assert done.returncode == 0 and " 0 by other price tables" in done.stdout, done.stdout + done.stderr
+
+
+def error_of(answer):
+    return json.loads(answer.body)["error"]
+
+
+# -- the thin whole
+
+
+def test_a_call_reaches_the_provider_with_its_key_and_costs_what_the_provider_counts(gateway, provider):
+    g = gateway()
+    provider.answer = rig_provider.messages(plain=1000, read=50, write=70, output=33)
+    answer = g.messages(token="whatever-the-sdk-wants", headers=[("anthropic-version", "2023-06-01")])
+    assert answer.status == 200 and answer.is_complete
+    assert json.loads(answer.body)["content"][0]["text"] == "hello"
+    asked = provider.requests[0]
+    assert asked.all("x-api-key") == [rig_provider.KEY]
+    assert asked.get("host") == "%s:%d" % (provider.name, provider.port)
+    assert asked.get("anthropic-version") == "2023-06-01"
+    assert g.spent() == provider.bill > 0
+    record = next(r for r in g.weir.finals(1) if r["target"]["path"] == "/anthropic/v1/messages")
+    assert record["kind"] == "gateway" and record["outcome"] == "ok" and record["model"] == SONNET
+    assert nano(record["usd"]["charged"]) == provider.bill
+    assert record["usage"] == {"input": 1120, "cache_read": 50, "cache_write": 70, "output": 33}
+    assert len(record["prices"]) == 64
+    assert rig_provider.KEY not in json.dumps(record) + g.weir.log()
+
+
+def test_a_bill_of_the_providers_is_found_in_the_ledger_by_the_providers_names(gateway, provider):
+    g = gateway()
+    provider.answer = rig_provider.messages(plain=1000, output=33, more=["request-id: req_011"])
+    assert g.messages().status == 200 and g.spent() == provider.bill
+    bill = "request id,usd\nreq_011,%d.%09d\n" % divmod(provider.bill, 10 ** 9)
+    done = g.ledger("reconcile", "-", "--id-field", "request id", "--cost-field", "usd", input=bill)
+    assert done.returncode == 0 and "1 the same" in done.stdout, done.stdout + done.stderr
+    assert "1 computed again" in g.ledger("verify", "--prices", str(rig_provider.PRICES)).stdout
+
+
+def test_a_redis_ledger_is_corrected_while_weir_uses_it(redis, gateway, provider):
+    g = gateway(config={"ledger": {"url": redis}})
+    wait_for(lambda: g.messages().status == 200, what="a connection to redis")
+    before = g.spent()
+    for repeat in range(2):
+        done = g.ledger("adjust", "acme", "s1", "--usd", "0.25", "--why", "a call beside weir", "--id", "fix-1")
+        assert done.returncode == 0 and ("was done before" in done.stdout) == bool(repeat), done.stderr
+        assert done.stderr == ""
+    assert g.spent() == before + nano("0.25")
+    assert g.messages().status == 200 and g.spent() == nano("0.25") + provider.bill
+    assert g.ledger("forget", "acme").returncode == 0
+    assert g.messages().get("x-weir-reason") == "session_revoked"
+
+
+def test_a_spent_budget_refuses_in_the_words_of_the_family(gateway, provider):
+    g = gateway(sessions={"required": False, "default": {"sid": "s1", "tenant": "acme", "budget": {"sessionUsd": "0.000001"}}})
+    answer = g.messages()
+    assert answer.status == 402 and answer.get("x-weir-reason") == "session_budget_exhausted"
+    assert answer.get("x-should-retry") == "false"
+    assert json.loads(answer.body)["type"] == "error" and error_of(answer)["type"] == "billing_error"
+    codex = g.call("/openai/v1/chat/completions", {"model": "gpt-6.1-terra", "messages": []},
+                   headers=[("originator", "codex_exec")])
+    assert codex.status == 400 and error_of(codex)["code"] == "budget_exceeded"
+    assert provider.requests == [] and g.spent() == 0
+
+
+# -- streams
+
+
+def test_a_stream_passes_event_by_event_and_is_settled_at_its_last_word(gateway, provider):
+    g = gateway()
+    provider.answer = rig_provider.message_stream(pause_after=4)
+    with g.open() as client:
+        g.send(client, "/anthropic/v1/messages", dict(ASK, stream=True))
+        assert client.read_until(lambda data: b"two" in data), "what came before the pause was held back"
+        assert b"message_stop" not in client.data
+        provider.go.set()
+        answer = client.response("POST")
+    assert answer.is_complete and answer.body.endswith(b'{"type": "message_stop"}\n\n')
+    assert g.spent() == provider.bill > 0
+
+
+def test_usage_that_the_client_did_not_ask_for_is_asked_for_and_hidden(gateway, provider):
+    g = gateway()
+    provider.answer = rig_provider.chat_stream()
+    body = {"model": "gpt-6.1-terra", "stream": True, "max_completion_tokens": 50, "messages": [{"role": "user", "content": "x"}]}
+    answer = g.call("/openai/v1/chat/completions", body)
+    assert provider.bodies[0]["stream_options"] == {"include_usage": True}
+    assert provider.requests[0].all("authorization") == ["Bearer " + rig_provider.KEY]
+    assert b'"usage"' not in answer.body and answer.body.endswith(b"data: [DONE]\n\n")
+    assert g.spent() == provider.bill > 0
+    answer = g.call("/openai/v1/chat/completions", dict(body, stream_options={"include_usage": True}))
+    assert b'"usage"' in answer.body
+    assert g.spent() == provider.bill
+
+
+def test_a_client_that_hangs_up_still_pays_what_the_provider_counts(gateway, provider):
+    g = gateway()
+    provider.answer = rig_provider.message_stream(pause_after=4, texts=["word "] * 50, output=60)
+    client = g.open()
+    g.send(client, "/anthropic/v1/messages", dict(ASK, stream=True))
+    assert client.read_until(lambda data: b"word" in data)
+    client.reset()
+    provider.go.set()
+    assert g.spent() == provider.bill > 0
+    record = next(r for r in g.weir.finals(1) if r["target"]["path"] == "/anthropic/v1/messages")
+    assert record["reason"] == "client_aborted" and nano(record["usd"]["charged"]) == provider.bill
+
+
+def test_a_stream_that_breaks_off_is_charged_at_a_ceiling_and_looks_cut(gateway, provider):
+    g = gateway()
+    provider.answer = rig_provider.message_stream(cut_after=5)
+    with g.open() as client:
+        g.send(client, "/anthropic/v1/messages", dict(ASK, stream=True))
+        answer = client.response("POST")
+    assert answer is None or not answer.is_complete
+    record = g.weir.finals(1)[0]
+    assert record["reason"] == "upstream_incomplete" and record["usd"]["basis"] == "estimate"
+    seen = rig_provider.cost_nano(SONNET, 20, output=9)
+    assert seen <= nano(record["usd"]["charged"]) <= nano(record["usd"]["reserved"])
+    assert g.spent() == nano(record["usd"]["charged"])
+
+
+# -- what the request may say
+
+
+def test_a_limit_that_is_not_paid_for_is_lowered_and_said(gateway, provider):
+    g = gateway()
+    answer = g.messages(max_tokens=128000)
+    assert answer.status == 200
+    limit = provider.bodies[0]["max_tokens"]
+    assert 1024 <= limit < 128000
+    assert answer.get("x-weir-clamped") == "max_tokens=%d; asked=128000" % limit
+    assert float(answer.get("x-weir-budget-remaining")) < 1
+    assert g.spent() == provider.bill
+
+
+def test_strict_mode_refuses_what_does_not_fit(gateway, provider):
+    g = gateway(config={"budget": {"mode": "strict"}})
+    answer = g.messages(max_tokens=128000)
+    assert answer.status == 402 and answer.get("x-weir-reason") == "budget_insufficient_for_request"
+    assert g.messages().status == 200 and g.spent() == provider.bill
+
+
+def test_hosted_tools_are_taken_out_unless_allowed(gateway, provider):
+    search = {"type": "web_search_20250305", "name": "web_search"}
+    g = gateway()
+    answer = g.messages(tools=[search, {"name": "mine", "input_schema": {"type": "object"}}])
+    assert [t["name"] for t in provider.bodies[0]["tools"]] == ["mine"]
+    assert answer.get("x-weir-stripped") == "web_search"
+    answer = g.messages(tools=[search], tool_choice={"type": "tool", "name": "web_search"})
+    assert answer.status == 403 and answer.get("x-weir-reason") == "hosted_tool_denied"
+
+
+@pytest.mark.parametrize("path, body, status, reason", [
+    ("/anthropic/v1/messages", b'{"model":"%s","max_tokens":1,"max_tokens":9,"messages":[]}' % SONNET.encode(), 400, "request_malformed"),
+    ("/anthropic/v1/messages", dict(ASK, model="no-such-model"), 403, "model_unpriced"),
+    ("/anthropic/v1/organizations", {}, 403, "endpoint_not_metered"),
+    ("/anthropic/v1/messages/batches", {}, 403, "endpoint_not_metered"),
+    ("/nobody/v1/messages", {}, 403, "endpoint_not_metered"),
+    ("/openai/v1/responses", {"model": "gpt-6.1-terra", "input": "x", "previous_response_id": "resp_1"}, 404, "object_not_owned"),
+])
+def test_what_cannot_be_metered_does_not_reach_the_provider(gateway, provider, path, body, status, reason):
+    g = gateway()
+    answer = g.call(path, body)
+    assert (answer.status, answer.get("x-weir-reason")) == (status, reason)
+    assert provider.requests == [] and g.spent() == 0
+
+
+def test_an_encoded_request_is_refused(gateway, provider):
+    g = gateway()
+    assert g.messages(headers=[("Content-Encoding", "gzip")]).status == 415
+    assert provider.requests == []
+
+
+def test_a_web_page_of_another_site_is_refused(gateway, provider):
+    g = gateway()
+    for field in (("Origin", "http://evil.test"), ("Sec-Fetch-Site", "cross-site")):
+        answer = g.messages(headers=[field])
+        assert answer.status == 403 and answer.get("x-weir-reason") == "cross_site_refused"
+    assert provider.requests == []
+
+
+# -- what goes out, and what comes back
+
+
+def test_the_clients_own_credentials_and_hops_do_not_reach_the_provider(gateway, provider):
+    g = gateway()
+    own = [("Authorization", "Bearer mine"), ("Cookie", "a=b"), ("X-Weir-Session", "x"), ("Connection", "X-Hop"),
+           ("X-Hop", "1"), ("X-HTTP-Method-Override", "DELETE"), ("Accept-Encoding", "br"), ("x-kept", "yes")]
+    assert g.messages(token="mine-too", headers=own).status == 200
+    asked = provider.requests[0]
+    for name in ("authorization", "cookie", "x-weir-session", "x-hop", "x-http-method-override", "connection"):
+        assert asked.get(name) is None, name
+    assert asked.all("x-api-key") == [rig_provider.KEY] and asked.get("accept-encoding") == "identity"
+    assert asked.get("x-kept") == "yes"
+    assert b"mine" not in provider.bytes()
+
+
+def test_an_error_that_echoes_the_key_is_scrubbed_and_costs_nothing(gateway, provider):
+    g = gateway()
+    key = rig_provider.KEY
+    encoded = rig_provider.pathlib.os.fsencode(key)
+    forms = [key, encoded.hex(), __import__("base64").b64encode(b"x-api-key: " + encoded).decode()]
+    provider.answer = rig_provider.refused(401, {"error": {"message": " ".join(forms)}}, more=["x-echo: " + key])
+    answer = g.messages()
+    assert answer.status == 401
+    said = answer.body.decode() + repr(answer.headers)
+    assert key not in said and forms[1] not in said and forms[2][20:50] not in said
+    assert "****" in said and g.spent() == 0 == provider.bill
+
+
+def test_a_provider_that_cannot_prove_its_name_gets_nothing(gateway, provider, authority):
+    row = {"name": "a", "kind": "anthropic", "path": "/anthropic", "upstream": provider.url.replace("llm.", "other."),
+           "credential": {"header": "x-api-key", "value": "env:PROVIDER_KEY"}}
+    g = gateway(providers=[row])
+    answer = g.messages()
+    assert answer.status == 502 and answer.get("x-weir-reason") == "upstream_tls_failed"
+    assert provider.requests == [] and rig_provider.KEY.encode() not in provider.bytes() and g.spent() == 0
+
+
+def test_gemini_speaks_its_own_words(gateway, provider):
+    g = gateway()
+    provider.answer = rig_provider.generated()
+    path = "/gemini/v1beta/models/gemini-3.8-flash:generateContent"
+    body = {"contents": [{"parts": [{"text": "x"}]}], "generationConfig": {"maxOutputTokens": 50}}
+    assert g.call(path + "?key=theirs", body).status == 200
+    assert provider.requests[0].all("x-goog-api-key") == [rig_provider.KEY]
+    assert "theirs" not in provider.requests[0].target
+    assert g.spent() == provider.bill > 0
+    answer = g.call("/gemini/v1beta/models/none:generateContent", body)
+    assert error_of(answer)["status"] == "PERMISSION_DENIED"
+
+
+# -- sessions
+
+
+def keyed(**more):
+    return dict({"keys": [{"issuer": tokens.ISSUER, "audience": tokens.AUDIENCE, "alg": "HS256", "secret": "env:KEY"}]}, **more)
+
+
+def test_the_sdk_key_is_the_session_token_and_each_session_pays_for_itself(gateway, provider):
+    g = gateway(sessions=keyed())
+    one, two = (tokens.mint(SECRET, sid, budget={"sessionUsd": "1"}) for sid in ("s1", "s2"))
+    assert g.messages(token=one).status == 200
+    assert g.spent(one) == provider.bill > 0 and g.spent(two) == 0
+    answer = g.messages()
+    assert answer.status == 401 and answer.get("x-weir-reason") == "session_required"
+    assert error_of(answer)["type"] == "authentication_error"
+    assert g.messages(token=rig_provider.KEY).status == 401
+    assert len(provider.requests) == 1 and one.encode() not in provider.bytes()
+
+
+def test_a_token_that_names_models_is_held_to_them(gateway, provider):
+    g = gateway(sessions=keyed())
+    token = tokens.mint(SECRET, budget={"sessionUsd": "1"}, models=["claude-haiku-*"])
+    answer = g.messages(token=token)
+    assert answer.status == 403 and answer.get("x-weir-reason") == "model_not_allowed"
+    assert g.messages(token=token, model="claude-haiku-5-5").status == 200
+    assert g.spent(token) == provider.bill
+
+
+def test_many_at_once_never_spend_more_than_there_is(gateway, provider):
+    g = gateway(sessions={"required": False, "default": {"sid": "s1", "tenant": "acme", "budget": {"sessionUsd": "0.01"}}})
+    provider.answer = rig_provider.messages(plain=500, output=90)
+    clients = [g.open() for _ in range(12)]
+    for client in clients:
+        g.send(client, "/anthropic/v1/messages", ASK)
+    statuses = [client.response("POST").status for client in clients]
+    for client in clients:
+        client.close()
+    assert set(statuses) <= {200, 402} and 200 in statuses
+    assert g.spent() == provider.bill <= 10 ** 7
+
+
+def test_spend_outlives_weir(gateway, provider):
+    g = gateway(config={"ledger": {"url": "sqlite:ledger.db"}})
+    assert g.messages().status == 200
+    g.weir.stop()
+    g.weir.start()
+    assert g.spent() == provider.bill > 0
+
+
+# -- no other way
+
+
+def test_a_providers_host_is_closed_to_every_other_door(gateway, provider, weir):
+    g = gateway(policy=[{"policy": "p", "allow": [dict(rule_all(), host="*")]}])
+    where = "http://%s/anthropic" % g.weir.config["listen"]["gateway"][0]
+    with rig_client.Client(g.weir) as client:
+        answer = client.connect("%s:%d" % (provider.name, provider.port))
+    assert answer.status == 403 and answer.get("x-weir-reason") == "metered_host"
+    assert where in json.loads(answer.body)["error"]["message"]
+    with rig_client.Client(g.weir) as client:
+        answer = client.get("http://%s:%d/v1/messages" % (provider.name, provider.port))
+    assert answer.status == 403 and answer.get("x-weir-reason") == "metered_host"
+    assert provider.conns == []
+
+
+def test_a_rule_that_names_a_providers_host_does_not_load(gateway, provider):
+    with pytest.raises(Exception, match="ended with 78"):
+        gateway(policy=[{"policy": "p", "allow": [{"host": provider.name}]}])
+
+
+def test_a_compressed_answer_is_read_all_the_same(gateway, provider):
+    g = gateway()
+    text = rig_provider.messages(plain=40, output=8)
+
+    class Catch:
+        def send(self, data):
+            self.data = data
+
+    def answer(provider, conn, request, body):
+        caught = Catch()
+        billed = text(provider, caught, request, body)
+        plain = caught.data.split(b"\r\n\r\n", 1)[1]
+        conn.send(rig_provider.whole(gzip.compress(plain), more=["Content-Encoding: gzip"]))
+        return billed
+    provider.answer = answer
+    got = g.messages()
+    assert got.get("content-encoding") is None and json.loads(got.body)["content"][0]["text"] == "hello"
+    assert g.spent() == provider.bill > 0
+
+
+def test_a_route_without_a_meter_carries_its_credential_and_nothing_else(gateway, provider):
+    row = {"name": "forge", "kind": "none", "path": "/forge", "upstream": provider.url + "/api",
+           "credential": {"header": "authorization", "scheme": "Bearer", "value": "env:PROVIDER_KEY"}}
+    g = gateway(providers=[row])
+    provider.answer = rig_provider.refused(200, {"ok": rig_provider.KEY})
+    answer = g.call("/forge/repos?x=1", method="GET", headers=[("Authorization", "Bearer mine")])
+    assert answer.status == 200 and rig_provider.KEY.encode() not in answer.body
+    assert provider.requests[0].target == "/api/repos?x=1"
+    assert provider.requests[0].all("authorization") == ["Bearer " + rig_provider.KEY]
+
+
+def test_a_websocket_is_told_to_post(gateway, provider):
+    g = gateway()
+    answer = g.call("/openai/v1/responses", method="GET", headers=[("Connection", "Upgrade"), ("Upgrade", "websocket")])
+    assert answer.status == 426 and provider.requests == []
+
+
+def test_a_body_that_is_too_large_is_refused_before_it_is_read(gateway, provider):
+    g = gateway()
+    with g.open() as client:
+        client.send("POST /anthropic/v1/messages HTTP/1.1\r\nHost: weir\r\nContent-Length: 33554433\r\n\r\n")
+        answer = client.response("POST")
+    assert answer.status == 413 and provider.requests == []
+
+
+def test_requests_on_one_connection_are_each_their_own(gateway, provider):
+    g = gateway()
+    with g.open() as client:
+        for _ in range(3):
+            g.send(client, "/anthropic/v1/messages", ASK)
+            assert client.response("POST").status == 200
+        g.send(client, "/anthropic/v1/messages", dict(ASK, model="none"))
+        assert client.response("POST").status == 403
+        g.send(client, "/anthropic/v1/messages", ASK)
+        assert client.response("POST").status == 200
+    assert len(provider.requests) == 4 and g.spent() == provider.bill
+
+
+# -- who pays, and how much
+
+
+def test_a_call_is_recorded_before_it_goes(gateway, provider):
+    g = gateway()
+    provider.answer = rig_provider.message_stream(pause_after=2)
+    with g.open() as client:
+        g.send(client, "/anthropic/v1/messages", dict(ASK, stream=True))
+        assert provider.wait(lambda: provider.requests)
+        opened = g.weir.audit(lambda all_: [r for r in all_ if r.get("phase") == "open"], what="the open record")
+        opened = next(r for r in opened if r["phase"] == "open")
+        assert nano(opened["usd"]["reserved"]) > 0 and "outcome" not in opened and opened["model"] == SONNET
+        provider.go.set()
+        assert client.response("POST").is_complete
+    assert g.weir.finals(1)[0]["id"] == opened["id"]
+
+
+def test_the_innermost_budget_that_is_spent_is_named(gateway, provider):
+    g = gateway(sessions=keyed(), config={"budget": {"tenants": {"poor": {"usd": "0.0000001"}}, "total": {"usd": "10"}}})
+    turn = tokens.mint(SECRET, "s1", turn="t1", budget={"turnUsd": "0.0000001", "sessionUsd": "0.0000001"})
+    assert g.messages(token=turn).get("x-weir-reason") == "turn_budget_exhausted"
+    tenant = tokens.mint(SECRET, "s2", tenant="poor", budget={"sessionUsd": "5"})
+    answer = g.messages(token=tenant)
+    assert (answer.status, answer.get("x-weir-reason")) == (402, "tenant_budget_exhausted")
+    assert "5" == answer.get("x-weir-budget-remaining"), "what a tenant has left is not told"
+    calls = tokens.mint(SECRET, "s3", turn="t1", budget={"turnUsd": "1", "sessionUsd": "5"}, limits={"turnCalls": 1})
+    assert g.messages(token=calls).status == 200
+    assert g.messages(token=calls).get("x-weir-reason") == "turn_limit_reached"
+    assert g.spent(calls) == provider.bill > 0
+
+
+def test_keys_for_other_accounts_are_refused(gateway, provider):
+    g = gateway()
+    body = {"prompt": [{"role": "user", "content": [{"type": "text", "text": "x"}]}], "maxOutputTokens": 5,
+            "providerOptions": {"gateway": {"byok": {"anthropic": [{"apiKey": "theirs"}]}}}}
+    answer = g.call("/vercel/v4/ai/language-model", body, headers=[("ai-language-model-id", "anthropic/" + SONNET)])
+    assert (answer.status, answer.get("x-weir-reason")) == (403, "credential_refused")
+    assert provider.requests == []
+
+
+def test_a_stream_whose_session_ends_is_cut_as_its_family_ends_one(gateway, provider):
+    g = gateway(sessions=keyed(), config={"limits": {"stream_grace": "0s"}})
+    token = tokens.mint(SECRET, budget={"sessionUsd": "1", "vmSeconds": 2})
+    provider.answer = rig_provider.message_stream(pause_after=4)
+    with g.open() as client:
+        g.send(client, "/anthropic/v1/messages", dict(ASK, stream=True), token)
+        answer = client.response("POST")
+    provider.go.set()
+    assert answer.is_complete and b"two" in answer.body
+    assert b'"stop_reason":"max_tokens"' in answer.body and answer.body.endswith(b'{"type":"message_stop"}\n\n')
+    record = g.weir.finals(1)[0]
+    assert record["close"] == "weir" and record["usd"]["basis"] == "estimate"
+    assert 0 < nano(record["usd"]["charged"]) <= nano(record["usd"]["reserved"])
