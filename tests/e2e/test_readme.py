@@ -35,7 +35,7 @@ def test_the_tour_works_as_pasted():
     script = script.replace("script/run", "$WEIR run").replace("build/weir", "$WEIR")
     unshare = ["unshare", "-n"] if os.geteuid() == 0 else ["unshare", "-rn"]
     done = subprocess.run(unshare + ["--pid", "--fork", "--mount-proc", "--kill-child", "bash", "-c", script],
-                          stdout=subprocess.PIPE, stdin=subprocess.DEVNULL, timeout=60, check=False)
+                          stdout=subprocess.PIPE, stdin=subprocess.DEVNULL, timeout=300, check=False)
     printed = done.stdout.decode().split(MARK + "\n")
     assert len(printed) == len(blocks()) + 1, done.stdout.decode()
     for (commands, shown), got in zip(blocks(), printed):
