@@ -348,7 +348,7 @@ command_run(const struct command *c, const char *path, char *const *word, int n)
 int
 cmd_ctl(int argc, char **argv)
 {
-	const char *config = NULL, *path = SOCKET;
+	const char *config = NULL, *path = NULL;
 	char *found = NULL;
 	int opt;
 
@@ -376,6 +376,8 @@ cmd_ctl(int argc, char **argv)
 		    "ctl", "%s takes %d to %d words", c->name, c->least - 1, c->most - 1);
 	if (config != NULL && (path = found = socket_of(config)) == NULL)
 		return EXIT_CONFIG;
+	if (path == NULL)
+		path = SOCKET;
 	int code = command_run(c, path, &argv[optind], words);
 	free(found);
 	return code;

@@ -114,7 +114,7 @@ print_text(const struct metered *m, const struct prices *prices)
 	printf(
 	    "input   %lld tokens, %lld of them read from the cache, %lld written to it\n",
 	    (long long)r->input_total, (long long)r->cache_read,
-	    (long long)(r->cache_write + r->cache_write_long));
+	    (long long)r->cache_write + (long long)r->cache_write_long);
 	printf("output  %lld tokens, %lld of them reasoning\n", (long long)r->output,
 	    (long long)r->reasoning);
 	printf("cost    %s USD%s\n", usd_print(m->cost, cost),
@@ -240,14 +240,8 @@ take_provider(const char *name, struct options *o)
 static bool
 take_date(const char *text, struct options *o)
 {
-	unsigned year, month, day;
-	char end;
-
-	if (sscanf(text, "%4u-%2u-%2u%c", &year, &month, &day, &end) != 3 ||
-	    strlen(text) != 10 || month < 1 || month > 12 || day < 1 || day > 31)
-		return false;
-	o->date = year * 10000 + month * 100 + day;
-	return true;
+	o->date = day_read(str_of(text));
+	return o->date != 0;
 }
 
 static bool

@@ -29,6 +29,7 @@ int prices_read(struct prices **out, const char *name, struct str text,
 void prices_free(struct prices *p);
 
 const char *prices_digest(const struct prices *p);
+yyyymmdd day_read(struct str text); /* "2027-01-31"; 0: it is no date */
 yyyymmdd prices_date(const struct prices *p); /* `weir_date`; 0 when not said */
 size_t prices_count(const struct prices *p);
 

@@ -70,27 +70,30 @@ read_usd(struct loading *l, const struct node *n, usd_nano *out)
 	return read_scaled(l, n, 9, USD_NANO * 1000, out);
 }
 
-static bool
-is_date(struct str s, yyyymmdd *out)
+yyyymmdd
+day_read(struct str text)
 {
-	struct str part[3];
-	uint64_t n[3];
+	static const struct {
+		size_t at, end;
+		uint64_t least, most;
+	} part[] = { { 0, 4, 1970, 9999 }, { 5, 7, 1, 12 }, { 8, 10, 1, 31 } };
+	yyyymmdd day = 0;
 
-	if (s.n != 10)
-		return false;
-	for (size_t i = 0; i < 3; i++)
-		if (!str_split(&s, '-', &part[i]))
-			return false;
-	for (size_t i = 0; i < 3; i++) {
-		if (part[i].n > 0 && part[i].p[0] == '0')
-			part[i] = str_sub(part[i], 1, part[i].n);
-		if (!str_decimal(part[i], &n[i]))
-			return false;
+	if (text.n != 10 || text.p[4] != '-' || text.p[7] != '-')
+		return 0;
+	for (size_t i = 0; i < sizeof(part) / sizeof(part[0]); i++) {
+		uint64_t n = 0;
+
+		for (size_t at = part[i].at; at < part[i].end; at++) {
+			if (!ascii_is_digit(text.p[at]))
+				return 0;
+			n = n * 10 + (uint64_t)(text.p[at] - '0');
+		}
+		if (n < part[i].least || n > part[i].most)
+			return 0;
+		day = day * 100 + (yyyymmdd)n;
 	}
-	if (n[0] < 1970 || n[0] > 9999 || n[1] < 1 || n[1] > 12 || n[2] < 1 || n[2] > 31)
-		return false;
-	*out = (yyyymmdd)(n[0] * 10000 + n[1] * 100 + n[2]);
-	return true;
+	return day;
 }
 
 static bool
@@ -100,7 +103,7 @@ read_date(struct loading *l, const struct node *n, yyyymmdd *out)
 
 	if (!node_str(l->t, n, l->rep, &s))
 		return false;
-	if (is_date(s, out))
+	if ((*out = day_read(s)) != 0)
 		return true;
 	node_error(
 	    l->t, n, l->rep, "bad_date", "write it as 2027-01-31", "this is no date");

@@ -264,7 +264,7 @@ test_clamp_keeps_to_what_was_granted(void **state)
 	(void)state;
 	for (size_t i = 0; i < COUNT_OF(bodies); i++) {
 		struct bound b;
-		usd_nano hold, least;
+		usd_nano hold = 0, least = 0;
 
 		read_at(PROVIDER_ANTHROPIC, "/v1/messages", bodies[i]);
 		assert_int_equal(bound_with(&b, 0, 0), BOUND_OK);

@@ -98,7 +98,7 @@ test_path_decides_and_unknown_paths_are_not_metered(void **state)
 		    api_find(rows[i].kind, str_of(rows[i].method), str_of(rows[i].path));
 
 		assert_row(rows[i].path, (api != NULL) == (rows[i].family != NULL));
-		if (api != NULL)
+		if (api != NULL && rows[i].family != NULL)
 			assert_row(rows[i].path, strcmp(api->name, rows[i].family) == 0);
 	}
 	assert_false(read_call(PROVIDER_ANTHROPIC, "/v1/complete", "{}"));
@@ -470,7 +470,7 @@ test_hosted_tools_are_taken_out_or_refused(void **state)
 
 		assert_row(rows[i].name, may_run == (rows[i].sent != NULL));
 		assert_row(rows[i].name, may_run || which != NULL);
-		if (!may_run)
+		if (!may_run || rows[i].sent == NULL)
 			continue;
 		assert_row(rows[i].name, strcmp(sent_body(), rows[i].sent) == 0);
 		buf_init(&header, 256);

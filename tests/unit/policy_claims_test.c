@@ -360,6 +360,8 @@ test_claims_are_ceilings_under_the_configured_ones(void **state)
 		    rows[i].more[0] == '\0' ? "" : ",");
 		struct grant *g = grant_of(s, text, &why);
 		assert_row(rows[i].more, g != NULL);
+		if (g == NULL)
+			continue;
 		assert_row(rows[i].more, g->session_usd.cap == rows[i].cap * 1000000000);
 		assert_row(rows[i].more,
 		    g->session_usd.claim ==
@@ -497,15 +499,19 @@ static void
 test_no_pattern_is_a_bomb(void **state)
 {
 	struct settings *s = settings_of("{}");
-	char more[1000] = "\"models\":[\"", name[256];
+	char name[256];
 	const char *why;
+	struct buf more;
 
 	(void)state;
+	buf_init(&more, 1000);
+	buf_text(&more, "\"models\":[\"");
 	for (int i = 0; i < 100; i++)
-		strcat(more, "*a");
-	strcat(more, "b\"]");
+		buf_text(&more, "*a");
+	buf_text(&more, "b\"]");
 	memset(name, 'a', sizeof(name));
-	struct grant *g = grant_of(s, more, &why);
+	struct grant *g = grant_of(s, buf_cstr(&more), &why);
+	buf_fini(&more);
 	assert_non_null(g);
 	assert_false(grant_has_model(g, (struct str){ name, sizeof(name) }));
 	grant_unref(g);

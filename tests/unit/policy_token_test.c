@@ -313,14 +313,14 @@ test_a_token_has_8_kilobytes_at_most(void **state)
 	(void)state;
 	set_up(&x);
 	memset(claims + n, 'a', 5900);
-	strcpy(claims + n + 5900, "\"}");
+	memcpy(claims + n + 5900, "\"}", sizeof("\"}"));
 	char *fits = token_of("HS256", "k1", x.secret, claims);
 	assert_true(strlen(fits) <= TOKEN_MAX);
 	/* without tenant: not in production, which this is */
 	assert_string_equal(verdict_of(x.k, fits, NOW, &why), "session_invalid");
 	assert_string_equal(why, "tenant is missing");
 	memset(claims + n, 'a', 6300);
-	strcpy(claims + n + 6300, "\"}");
+	memcpy(claims + n + 6300, "\"}", sizeof("\"}"));
 	char *larger = token_of("HS256", "k1", x.secret, claims);
 	assert_true(strlen(larger) > TOKEN_MAX);
 	assert_string_equal(verdict_of(x.k, larger, NOW, &why), "session_invalid");

@@ -92,7 +92,7 @@ test_an_event_can_be_left_out_of_the_stream(void **state)
 {
 	static const char stream[] = "data: a\n\n: c\n\ndata: b\n\ndata: c\n\n";
 	struct str in = str_of(stream), text;
-	uint64_t begin[8], end[8];
+	uint64_t begin[8] = { 0 }, end[8] = { 0 };
 	enum sse_token t;
 	struct sse s;
 	size_t n = 0;
