@@ -390,12 +390,19 @@ count_workers(const struct settings *set)
 	return (size_t)CPU_COUNT(&cpus);
 }
 
-static bool
-is_ready(void *arg)
+/* Why nothing new is served; NULL: it is. */
+static const char *
+unready(void *arg)
 {
 	const struct control *c = arg;
 
-	return !c->is_draining && journal_is_healthy(c->journal);
+	if (c->is_draining)
+		return "it drains";
+	if (!journal_is_healthy(c->journal))
+		return "the audit log cannot be written";
+	if (c->ledger != NULL && ledger_health(c->ledger) != LEDGER_OK)
+		return ledger_answer_text(ledger_health(c->ledger));
+	return NULL;
 }
 
 /* ---- what operators ask ---- */
@@ -460,7 +467,7 @@ admin_status(void *arg, struct buf *to)
 	json_key(&j, "name");
 	json_text(&j, c->snapshot->settings->name);
 	json_key(&j, "ready");
-	json_bool(&j, is_ready(c));
+	json_bool(&j, unready(c) == NULL);
 	json_key(&j, "draining");
 	json_bool(&j, c->is_draining);
 	json_key(&j, "production");
@@ -755,7 +762,7 @@ start(struct control *c)
 	c->limits = limits_new();
 	c->sessions = sessions_new(&session_grants);
 	c->tokens = tokens_new(TOKENS_MOST, &token_grants);
-	c->health = health_new(c->loop, is_ready, c);
+	c->health = health_new(c->loop, unready, c);
 	if ((code = open_all(c, &uid, &gid)) != 0 ||
 	    (code = drop_rights(set, uid, gid)) != 0 ||
 	    (code = make_workers(c, count_workers(set))) != 0)

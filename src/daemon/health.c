@@ -10,7 +10,7 @@
 
 struct health {
 	struct pages *pages;
-	bool (*ready)(void *arg);
+	const char *(*unready)(void *arg);
 	void *arg;
 };
 
@@ -25,10 +25,13 @@ print_healthz(const struct health *h, struct buf *to)
 static int
 print_readyz(const struct health *h, struct buf *to)
 {
-	bool is_ready = h->ready(h->arg);
+	const char *why = h->unready(h->arg);
 
-	buf_text(to, is_ready ? "ok\n" : "not ready\n");
-	return is_ready ? 200 : 503;
+	if (why == NULL)
+		buf_text(to, "ok\n");
+	else
+		buf_fmt(to, "not ready: %s\n", why);
+	return why == NULL ? 200 : 503;
 }
 
 static int
@@ -82,7 +85,7 @@ on_ask(void *arg, struct visit *v, const struct http_head *head, struct str body
 }
 
 struct health *
-health_new(struct loop *l, bool (*ready)(void *arg), void *arg)
+health_new(struct loop *l, const char *(*unready)(void *arg), void *arg)
 {
 	struct health *h = mem_zalloc(sizeof(*h));
 	struct pages_options o = {
@@ -91,7 +94,7 @@ health_new(struct loop *l, bool (*ready)(void *arg), void *arg)
 		.arg = h,
 	};
 
-	h->ready = ready;
+	h->unready = unready;
 	h->arg = arg;
 	h->pages = pages_new(l, &o);
 	return h;

@@ -10,8 +10,8 @@
 
 struct health;
 
-/* `ready` says whether new exchanges are served now. */
-struct health *health_new(struct loop *l, bool (*ready)(void *arg), void *arg);
+/* `unready` says why what is new is not served now (static); NULL: it is. */
+struct health *health_new(struct loop *l, const char *(*unready)(void *arg), void *arg);
 void health_listen(struct health *h, int fd); /* borrowed */
 void health_free(struct health *h);
 
