@@ -9,10 +9,12 @@
 
 #include <assert.h>
 #include <pthread.h>
+#include <semaphore.h>
 #include <signal.h>
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/count.h"
 #include "base/log.h"
 #include "ledger/backend.h"
 
@@ -26,6 +28,7 @@ struct ledger {
 	struct loop *loop;
 	pthread_t thread;
 	bool is_started;
+	sem_t begun; /* the store has said how it is, or is being connected to */
 	_Atomic int health;
 	atomic_size_t under_way, waiting;
 	atomic_size_t refs; /* the owner's, and one for each op that a caller waits for */
@@ -37,7 +40,7 @@ struct ledger {
 	struct list queue; /* to be given to the backend */
 	struct list kept;  /* to be tried again, oldest first */
 	size_t with_store;
-	bool is_flush_posted, is_sweeping, is_closing;
+	bool is_flush_posted, is_sweeping, is_closing, has_health;
 	msec patience_ms, sweep_ms;
 	struct timer sweep, retry;
 };
@@ -52,6 +55,23 @@ size_t
 ledger_waiting(const struct ledger *l)
 {
 	return atomic_load(&l->waiting);
+}
+
+static void
+count_waiting(struct ledger *l, int n)
+{
+	atomic_fetch_add(&l->waiting, (size_t)n);
+	count_add(COUNT_LEDGER_WAITING, n);
+}
+
+/* What it was before. */
+static enum ledger_answer
+set_health(struct ledger *l, enum ledger_answer is)
+{
+	enum ledger_answer was = (enum ledger_answer)atomic_exchange(&l->health, (int)is);
+
+	count_add(COUNT_LEDGER_UP, (is == LEDGER_OK) - (was == LEDGER_OK));
+	return was;
 }
 
 /* ---- back to the caller */
@@ -96,6 +116,7 @@ unref(struct ledger *l)
 	if (atomic_fetch_sub(&l->refs, 1) > 1)
 		return;
 	loop_free(l->loop);
+	sem_destroy(&l->begun);
 	free(l);
 }
 
@@ -220,7 +241,7 @@ retry(struct ledger *l)
 		struct list *first = l->kept.next;
 
 		list_remove(first);
-		atomic_fetch_sub(&l->waiting, 1);
+		count_waiting(l, -1);
 		enqueue(l, list_entry(first, struct ledger_op, link));
 	}
 }
@@ -237,7 +258,7 @@ on_retry(void *arg)
 static void
 keep(struct ledger *l, struct ledger_op *op)
 {
-	atomic_fetch_add(&l->waiting, 1);
+	count_waiting(l, 1);
 	list_append(&l->kept, &op->link);
 	if (!timer_is_set(&l->retry))
 		timer_set(l->loop, &l->retry, RETRY_MS);
@@ -263,8 +284,11 @@ on_ended(void *arg, struct ledger_op *op)
 
 	assert(l->with_store > 0);
 	l->with_store--;
-	if (op->kind == OP_SWEEP)
+	if (op->kind == OP_SWEEP) {
 		l->is_sweeping = false;
+		if (op->reply.answer == LEDGER_OK)
+			count_add(COUNT_MODEL_CALLS_LOST, op->number);
+	}
 	if (op->kind == OP_RESERVE && op->reply.answer == LEDGER_AWAY && op->is_in_doubt)
 		submit(l, op_release(op));
 	if (is_refused_by_trouble(op) && is_kept(op) && !l->is_closing)
@@ -287,9 +311,10 @@ static void
 on_health(void *arg, enum ledger_answer is)
 {
 	struct ledger *l = arg;
-	int was = atomic_exchange(&l->health, (int)is);
+	bool is_first = !l->has_health;
 
-	if (was == (int)is)
+	l->has_health = true;
+	if (set_health(l, is) == is && !is_first)
 		return;
 	if (is == LEDGER_OK) {
 		log_info("the ledger is there");
@@ -327,6 +352,7 @@ run(void *arg)
 	sigfillset(&all); /* signals are the main thread's */
 	pthread_sigmask(SIG_BLOCK, &all, NULL);
 	l->backend->ops->start(l->backend);
+	sem_post(&l->begun);
 	timer_set(l->loop, &l->sweep, l->sweep_ms);
 	loop_run(l->loop);
 	return NULL;
@@ -340,6 +366,8 @@ ledger_start(struct ledger *l)
 		abort();
 	}
 	l->is_started = true;
+	while (sem_wait(&l->begun) != 0) /* a signal */
+		;
 }
 
 static const struct {
@@ -384,6 +412,7 @@ ledger_open(const struct ledger_options *o)
 
 	l->loop = loop_new();
 	l->seen.fd = -1;
+	sem_init(&l->begun, 0, 0);
 	atomic_store(&l->refs, 1);
 	list_init(&l->queue);
 	list_init(&l->kept);
@@ -436,6 +465,8 @@ ledger_close(struct ledger *l)
 	atomic_store(&l->is_closed, true);
 	forget_queue(l, &l->queue);
 	forget_queue(l, &l->kept);
+	count_waiting(l, -(int)atomic_load(&l->waiting));
+	set_health(l, LEDGER_AWAY);
 	if (l->backend != NULL)
 		l->backend->ops->close(l->backend);
 	seen_close(&l->seen);

@@ -36,7 +36,11 @@ struct ledger;
  * it is tried again for ever.
  */
 struct ledger *ledger_open(const struct ledger_options *o) MUST_CHECK;
-void ledger_start(struct ledger *l); /* the thread; after rights are dropped */
+/*
+ * The thread; after rights are dropped.  Returns when the health of a store that is a
+ * file is known, and Redis is being connected to.
+ */
+void ledger_start(struct ledger *l);
 /*
  * Ends the thread after what was asked has been answered.  Nothing may be started after
  * this; what callers' loops still have to say to them, they say.

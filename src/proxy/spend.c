@@ -8,6 +8,7 @@
 #include <string.h>
 #include <time.h>
 
+#include "base/count.h"
 #include "meter/api.h"
 #include "meter/estimate.h"
 #include "meter/hosted.h"
@@ -677,6 +678,17 @@ on_settled(void *arg, const struct ledger_reply *r)
 	tell(s, true);
 }
 
+static void
+count(const struct spend *s)
+{
+	count_add(COUNT_MODEL_CALLS, 1);
+	count_add(COUNT_MODEL_CALLS_ESTIMATED, s->basis == BASIS_ESTIMATE);
+	count_add(COUNT_MODEL_CALLS_OVER_HOLD, (s->flags & SPEND_OVER_HOLD) != 0);
+	count_add(COUNT_MODEL_TOKENS_IN, (int64_t)s->tokens.input_total);
+	count_add(COUNT_MODEL_TOKENS_OUT, (int64_t)s->tokens.output);
+	count_add(COUNT_MODEL_NANO_USD, s->charged);
+}
+
 /* The one place where what is held ends.  `waits`: done() is wanted. */
 static void
 settle(struct spend *s, const struct usage *u, bool waits)
@@ -700,6 +712,7 @@ settle(struct spend *s, const struct usage *u, bool waits)
 		row.usage = buf_view(&text);
 	s->is_held = false;
 	s->is_settled = true;
+	count(s);
 	timer_clear(&s->lease);
 	s->op = ledger_settle_start(
 	    s->e->ledger, s->e->loop, &row, waits ? on_settled : NULL, s);

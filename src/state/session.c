@@ -10,6 +10,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/count.h"
 #include "base/map.h"
 
 #define SHARDS 64 /* a power of two */
@@ -565,6 +566,7 @@ session_new(struct sessions *all, struct shard *shard, struct str key,
 	atomic_init(&s->vm_ms, SESSION_UNLIMITED);
 	sweep(shard);
 	map_put(&shard->sessions, key, s);
+	count_add(COUNT_SESSIONS_OPENED, 1);
 	list_append(&shard->list, &s->link);
 	return s;
 }
@@ -816,7 +818,8 @@ seat_take(struct seat *seat, struct session *s, struct str jti,
 			.told = told,
 			.arg = arg };
 		list_append(&s->seats, &seat->link);
-		s->nseats++;
+		if (s->nseats++ == 0)
+			count_add(COUNT_SESSIONS_OPEN, 1);
 	}
 	pthread_mutex_unlock(&s->shard->lock);
 	return a;
@@ -829,7 +832,8 @@ unseat(struct session *s, struct seat *seat)
 	if (list_is_empty(&seat->link))
 		return;
 	list_remove(&seat->link);
-	s->nseats--;
+	if (--s->nseats == 0)
+		count_add(COUNT_SESSIONS_OPEN, -1);
 }
 
 void
