@@ -21,7 +21,8 @@ NANO = 10 ** 9
 
 def rate(model, name):
     with open(PRICES, encoding="utf-8") as f:
-        return Fraction(json.load(f, parse_float=str)[model].get(name, "0"))
+        table = json.load(f, parse_float=str)
+    return Fraction(table[table["weir_aliases"].get(model, model)].get(name, "0"))
 
 
 def cost_nano(model, plain=0, read=0, write=0, output=0):
