@@ -347,7 +347,8 @@ def test_production_does_not_hide_what_is_wrong_in_the_policies(net, tmp_path, c
         (tmp_path / "weir.yaml").write_text("listen: { proxy: ['127.0.0.1:3128'] }\npolicies: [%s.yaml]\n" % policy)
         return subprocess.run([binary(), command[0], "-c", str(tmp_path / "weir.yaml"), *command[1:]],
                               capture_output=True, text=True, timeout=20)
-    for policy, codes in (("bad", ["production_unavailable", "unknown_key"]), ("good", ["production_unavailable"])):
+    open_to_all = ["no_boundary", "no_sessions"]
+    for policy, codes in (("bad", [*open_to_all, "unknown_key"]), ("good", [*open_to_all, "private_loopback"])):
         done = told(policy)
         assert done.returncode == 78
         assert re.findall(r"error: .* \[(\w+)\]", done.stderr) == codes

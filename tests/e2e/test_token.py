@@ -131,13 +131,6 @@ def test_what_others_mint_is_verified(config, tmp_path):
     assert jwt.decode(ours, public, algorithms=["ES256"], audience="weir")["sid"] == "s"
 
 
-def test_a_run_without_sessions_refuses_a_configuration_with_them(config):
-    told = weir("check", "-c", config)
-    assert told.returncode == 78 and 'there is no key "sessions"' in told.stderr + told.stdout
-    shown = (told.stderr + told.stdout).count("secret: file:secret")
-    assert shown == 0
-
-
 def test_a_token_that_is_shown_moves_no_cursor(tmp_path):
     status = weir("token", "keygen", "--alg", "HS256", "--out", str(tmp_path / "s"))
     assert status.returncode == 0
