@@ -64,6 +64,7 @@ worker_new(const struct worker_options *o, const char **why)
 	}
 	e->pipes = pipes_new(o->max_pipes);
 	origins_init(&e->origins, e->loop, o->max_kept);
+	origins_init(&e->providers, e->loop, o->max_kept);
 	e->journal = o->journal;
 	e->limits = o->limits;
 	e->sessions = o->sessions;
@@ -146,9 +147,11 @@ take_snapshot(void *arg)
 	struct resolver_options dns = dns_of(h->snapshot);
 	const char *why;
 
-	if (e->snapshot->settings != h->snapshot->settings &&
-	    !resolver_reconfigure(e->resolver, &dns, &why))
-		log_error("the resolver keeps its old name servers", "why", why);
+	if (e->snapshot->settings != h->snapshot->settings) {
+		if (!resolver_reconfigure(e->resolver, &dns, &why))
+			log_error("the resolver keeps its old name servers", "why", why);
+		origins_clear(&e->providers); /* of old roots, routes and keys */
+	}
 	take_roots(e, h->snapshot);
 	snapshot_unref(e->snapshot);
 	e->snapshot = h->snapshot;
@@ -226,6 +229,7 @@ worker_free(struct worker *w)
 	}
 	close_entrances(w);
 	origins_fini(&e->origins);
+	origins_fini(&e->providers);
 	tls_home_unref(e->tls);
 	resolver_free(e->resolver);
 	loop_free(e->loop);

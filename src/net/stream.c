@@ -62,6 +62,15 @@ plain_peek(const struct stream *s)
 	return n < 0 ? -errno : n;
 }
 
+static bool
+plain_is_quiet(struct stream *s)
+{
+	if ((s->ready & STREAM_HUP) != 0 || plain_peek(s) != -EAGAIN)
+		return false;
+	s->ready &= (uint8_t)~STREAM_READ;
+	return true;
+}
+
 static ssize_t
 plain_write(struct stream *s, const struct iovec *v, int n)
 {
@@ -91,6 +100,7 @@ plain_close(struct stream *s)
 static const struct stream_ops plain = {
 	.read = plain_read,
 	.peek = plain_peek,
+	.is_quiet = plain_is_quiet,
 	.write = plain_write,
 	.shut = plain_shut,
 	.close = plain_close,
@@ -131,6 +141,13 @@ stream_peek(const struct stream *s)
 {
 	assert(s->fd >= 0);
 	return s->ops->peek(s);
+}
+
+bool
+stream_is_quiet(struct stream *s)
+{
+	assert(s->fd >= 0);
+	return s->ops->is_quiet(s);
 }
 
 ssize_t

@@ -24,7 +24,8 @@ struct stream;
 
 struct stream_ops {
 	ssize_t (*read)(struct stream *s, void *p, size_t n);
-	ssize_t (*peek)(const struct stream *s);
+	ssize_t (*peek)(const struct stream *s); /* NULL: cannot be told */
+	bool (*is_quiet)(struct stream *s);
 	ssize_t (*write)(struct stream *s, const struct iovec *v, int n);
 	/* What the socket's events mean to who reads and writes; NULL: what they say. */
 	unsigned (*seen)(struct stream *s, unsigned seen);
@@ -54,6 +55,11 @@ void stream_attach(struct stream *s, void (*notify)(void *arg, unsigned what), v
 ssize_t stream_read(struct stream *s, void *p, size_t n);
 /* What a read of one byte would give; nothing is used up, and `ready` stays as it is. */
 ssize_t stream_peek(const struct stream *s);
+/*
+ * Nothing came that was not asked for, not even an end: it can be used for another
+ * message.  What came is used up, so that otherwise it is only good for closing.
+ */
+bool stream_is_quiet(struct stream *s);
 /* > 0: bytes taken; -EAGAIN (and STREAM_WRITE is cleared); another -errno: broken. */
 ssize_t stream_write(struct stream *s, const struct iovec *v, int n);
 

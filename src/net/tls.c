@@ -85,6 +85,17 @@ tls_read(struct stream *s, void *p, size_t n)
 	return failure(t, result, &wants_read, &t->read_wants_write);
 }
 
+/* Tickets and key updates are TLS's own; a record's beginning is somebody's words. */
+static bool
+tls_is_quiet(struct stream *s)
+{
+	SSL *ssl = tls_of(s)->ssl;
+	char byte;
+
+	return tls_read(s, &byte, 1) == -EAGAIN && !SSL_has_pending(ssl) &&
+	       strcmp(SSL_rstate_string(ssl), "RH") == 0; /* awaits a record's head */
+}
+
 /* A head and the beginning of its body share a record. */
 static struct str
 gathered(char *room, const struct iovec *v, int n)
@@ -276,6 +287,7 @@ new_tls(struct tls_client *c, int fd, const struct host *name, uint16_t port)
 
 	t->ops = (struct stream_ops){
 		.read = tls_read,
+		.is_quiet = tls_is_quiet,
 		.write = tls_write,
 		.seen = tls_seen,
 		.shut = tls_shut,

@@ -5,6 +5,7 @@
 
 #include "proxy/answer.h"
 #include "proxy/forward.h"
+#include "proxy/stages.h"
 #include "proxy/tunnel.h"
 
 static const struct {
@@ -92,37 +93,21 @@ static void
 part_from_origin(struct conn *c, enum forward_end how, const struct forward *f)
 {
 	const struct exchange *x = c->x;
-	struct buf *share = &c->e->text;
+	struct buf *key = &c->e->text;
 
 	if (how == FORWARD_DONE && c->outer != NULL)
 		return; /* the tunnel's, to its end */
-	buf_reset(share);
-	conn_origin_share(c, share);
+	buf_reset(key);
+	conn_origin_key(c, key);
 	if (how == FORWARD_DONE && f->is_origin_kept)
-		origin_keep(&c->e->origins, c->origin, buf_cstr(share), &x->ask.host,
-		    x->ask.port, x->snapshot->settings->limits_idle_keepalive);
+		origin_keep(&c->e->origins, c->origin, buf_view(key),
+		    x->snapshot->settings->limits_idle_keepalive);
 	else if (how == FORWARD_DONE || how == FORWARD_STALE)
 		origin_close(c->e->loop, c->origin);
 	else
 		origin_reset(c->e->loop, c->origin);
-	buf_reset(share);
+	buf_reset(key);
 	c->origin = NULL;
-}
-
-/*
- * Nothing of it reached an origin: another connection, and this time a new one.
- * The place among those that dial was given back when the kept one was taken.
- */
-static enum next
-dial_anew(struct conn *c)
-{
-	if (!client_take(c->share, CLIENT_CONNECTING,
-		c->x->snapshot->settings->limits_client_connecting))
-		return answer_refuse(c, REASON_CONCURRENCY_LIMITED);
-	c->has_connecting = true;
-	c->is_dialled_anew = true;
-	c->x->flags |= FLAG_RETRIED;
-	return conn_jump(c, STAGE_DIAL);
 }
 
 static enum next
@@ -132,7 +117,7 @@ forwarded(struct conn *c, enum forward_end how)
 	case FORWARD_REFUSED:
 		return answer_refuse(c, c->x->reason);
 	case FORWARD_STALE:
-		return dial_anew(c);
+		return stage_dial_anew(c);
 	case FORWARD_DONE:
 	case FORWARD_CUT:
 		return NEXT;

@@ -44,8 +44,9 @@ conn_share(const struct conn *c, char out[static ADDR_TEXT])
 	return c->unix_path != NULL ? c->unix_path : client_source(&c->peer.addr, out);
 }
 
+/* host and port hold no space, so no two keys are alike by accident */
 void
-conn_origin_share(const struct conn *c, struct buf *out)
+conn_origin_key(const struct conn *c, struct buf *out)
 {
 	const struct caller *who = c->x->who;
 	char text[ADDR_TEXT];
@@ -54,6 +55,7 @@ conn_origin_share(const struct conn *c, struct buf *out)
 	if (who != NULL)
 		buf_fmt(out, " %.*s/%.*s/%.*s", STR_ARG(who->grant->issuer),
 		    STR_ARG(who->grant->tenant), STR_ARG(who->grant->sid));
+	buf_fmt(out, " %s %u", c->x->ask.host.name, c->x->ask.port);
 }
 
 /* ---- holding and letting go ---- */
@@ -210,8 +212,6 @@ conn_close(struct conn *c)
 	timer_clear(&c->timer);
 	origin_close(e->loop, c->origin);
 	c->origin = NULL;
-	tls_home_unref(c->tls);
-	c->tls = NULL;
 	stream_close(&c->client);
 	conn_drop_request(c);
 	buf_fini(&c->out);

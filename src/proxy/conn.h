@@ -98,8 +98,8 @@ struct conn {
 	struct body_reader reading; /* the request's body */
 	bool is_reading, is_continued;
 	struct tls_start *shaking;
-	struct tls_home *tls; /* what the provider's stream belongs to */
-	struct buf out;       /* an answer not wholly taken yet */
+	bool is_opened; /* its `open` record is written */
+	struct buf out; /* an answer not wholly taken yet */
 };
 
 /* Begins the way; who it is and its places are known.  Takes the fd. */
@@ -119,8 +119,8 @@ const char *client_source(const struct addr *a, char out[static ADDR_TEXT]);
 /* Who shares limits and kept connections. */
 const char *conn_share(const struct conn *c, char out[static ADDR_TEXT]);
 
-/* Who shares kept connections to origins: that client, as that session. */
-void conn_origin_share(const struct conn *c, struct buf *out);
+/* Whose kept connections to origins it may use: that client's, as that session. */
+void conn_origin_key(const struct conn *c, struct buf *out);
 
 void conn_need_request(struct conn *c);
 void conn_drop_request(struct conn *c);

@@ -22,6 +22,7 @@ struct engine {
 	struct resolver *resolver;
 	struct pipes *pipes;
 	struct origins origins;
+	struct origins providers;  /* the gateway's, of the present configuration */
 	struct tls_home *tls;      /* towards providers; NULL: there are none */
 	struct journal *journal;   /* shared by all workers */
 	struct limits *limits;     /* shared by all workers */

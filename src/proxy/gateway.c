@@ -16,17 +16,10 @@
 
 static void pump(struct gateway *g);
 
-void
-gateway_cancel(struct gateway *g)
+static void
+let_go(struct gateway *g)
 {
-	struct usage u = { .nrun = 0 };
-
 	timer_clear(&g->timer);
-	if (g->answer != NULL && g->spend->is_held) {
-		u = *answer_end(g->answer, false);
-		spend_settle(g->spend, g->answer, &u, NULL, NULL);
-	}
-	spend_end(g->spend);
 	answer_free(g->answer);
 	g->answer = NULL;
 	decoder_free(g->decoder);
@@ -35,6 +28,25 @@ gateway_cancel(struct gateway *g)
 	buf_fini(&g->up);
 	buf_fini(&g->head);
 	buf_fini(&g->down);
+}
+
+void
+gateway_cancel(struct gateway *g)
+{
+	struct usage u = { .nrun = 0 };
+
+	if (g->answer != NULL && g->spend->is_held) {
+		u = *answer_end(g->answer, false);
+		spend_settle(g->spend, g->answer, &u, NULL, NULL);
+	}
+	spend_end(g->spend);
+	let_go(g);
+}
+
+bool
+gateway_leaves_origin(const struct gateway *g)
+{
+	return g->is_origin_kept && g->is_whole;
 }
 
 static void
@@ -52,6 +64,14 @@ end(struct gateway *g)
 }
 
 /* ---- the end, and the account */
+
+/* What is held stays held: the call goes on elsewhere. */
+static void
+end_stale(struct gateway *g)
+{
+	let_go(g);
+	g->done(g->arg, GATEWAY_STALE);
+}
 
 /* The last bytes: by them the client knows that it has all, and the ledger too. */
 static void
@@ -119,8 +139,20 @@ client_gone(struct gateway *g)
 	}
 	g->drain_until = loop_now(g->e->loop) + g->x->snapshot->settings->budget_drain;
 	buf_reset(&g->down);
-	if (!g->spend->is_held)
-		finish(g, REASON_CLIENT_ABORTED, CLOSE_CLIENT, false);
+	if (g->spend->is_held && g->is_begun)
+		return;
+	buf_reset(&g->up); /* there is nothing to account for */
+	finish(g, REASON_CLIENT_ABORTED, CLOSE_CLIENT, false);
+}
+
+/* From now on it may cost. */
+static void
+begun(struct gateway *g)
+{
+	if (g->is_begun)
+		return;
+	g->is_begun = true;
+	spend_sent(g->spend);
 }
 
 /* ---- down */
@@ -212,7 +244,9 @@ feed_body(struct gateway *g, struct str in)
 			fail(g, REASON_UPSTREAM_MALFORMED, CLOSE_WEIR,
 			    "the answer breaks its content coding");
 			return;
-		case BODY_DONE:
+		case BODY_DONE: /* what follows a whole answer was not asked for */
+			g->is_origin_kept = g->is_origin_kept && used == in.n &&
+					    g->up.n == 0 && !g->is_up_broken;
 			body_is_over(g);
 			return;
 		case BODY_BAD:
@@ -252,7 +286,11 @@ begin_answer(struct gateway *g)
 		g->answer = answer_new(&g->spend->call, &g->response);
 		spend_answered(g->spend, &g->response);
 	}
+	begun(g); /* who answers has heard something */
 	g->has_head = g->has_answered = true;
+	g->keep_alive_s = http_keep_alive_s(&g->response);
+	g->is_origin_kept =
+	    g->response.is_kept && g->response.framing != HTTP_UNTIL_CLOSE;
 	g->is_chunked = has_body && !is_old;
 	g->is_client_kept =
 	    g->x->head->is_kept && (!has_body || !is_old) && !g->e->is_draining;
@@ -315,9 +353,25 @@ feed_head(struct gateway *g, struct str in)
 		buf_fini(&g->head);
 }
 
+/* RFC 9110 9.2.2, 9112 9.3.1: it may have been closed before it heard the question. */
+static bool
+may_ask_again(const struct gateway *g)
+{
+	struct str m = g->x->head->method;
+
+	return g->origin->is_reused && !g->spend->is_metered && !g->has_head &&
+	       g->head.n == 0 && g->interim == 0 && !g->is_client_gone &&
+	       g->x->spend->body.n == 0 &&
+	       (str_eq(m, STR("GET")) || str_eq(m, STR("HEAD")) ||
+		   str_eq(m, STR("OPTIONS")));
+}
+
 static void
 origin_ended(struct gateway *g, bool is_clean)
 {
+	g->is_stale = may_ask_again(g);
+	if (g->is_stale)
+		return;
 	if (g->has_head && is_clean && body_may_end(&g->body)) {
 		body_is_over(g);
 		return;
@@ -387,24 +441,33 @@ flush_down(struct gateway *g)
 	return true;
 }
 
-/* False: the exchange is failing. */
-static bool
+static void
 flush_up(struct gateway *g)
 {
 	while (g->up.n > 0) {
 		struct iovec v = { g->up.p, g->up.n };
 		ssize_t n = stream_write(&g->origin->stream, &v, 1);
-		if (n == -EAGAIN)
-			return true;
-		if (n <= 0) { /* what it has answered is still worth reading */
+		if (n < 0 && n != -EAGAIN) { /* what it has answered is worth reading */
+			g->is_stale = g->origin->is_reused && !g->is_begun;
+			g->is_up_broken = true;
 			buf_reset(&g->up);
-			return true;
+			return;
 		}
+		begun(g); /* part of a TLS record may be out, though it says EAGAIN */
+		if (n < 0)
+			return;
 		g->moved = loop_now(g->e->loop);
 		g->x->up += (uint64_t)n;
 		buf_drop(&g->up, (size_t)n);
 	}
-	return true;
+}
+
+/* Everything about a kept connection is known until now, and nothing after. */
+static bool
+is_dead_on_arrival(struct gateway *g)
+{
+	return g->origin->is_reused && !g->is_begun && !g->is_settling &&
+	       !stream_is_quiet(&g->origin->stream);
 }
 
 static void
@@ -466,8 +529,15 @@ pump(struct gateway *g)
 {
 	bool is_out;
 
-	(void)flush_up(g);
-	read_origin(g);
+	g->is_stale = is_dead_on_arrival(g);
+	if (!g->is_stale)
+		flush_up(g);
+	if (!g->is_stale)
+		read_origin(g);
+	if (g->is_stale) {
+		end_stale(g);
+		return;
+	}
 	is_out = flush_down(g);
 	if (g->is_ended && (is_out || g->is_client_gone)) {
 		end(g);
@@ -550,10 +620,10 @@ gateway_start(struct gateway *g, struct engine *e, struct spend *spend,
 	stream_attach(&origin->stream, on_origin, g);
 	buf_init(&body, CALL_BODY_MAX);
 	if (!call_body(&spend->call, &body) || !gateway_request(&g->up, spend, body.n)) {
+		buf_reset(&g->up);
 		fail(g, REASON_OVERLOADED, CLOSE_WEIR, "no room for the request");
 	} else {
 		buf_str(&g->up, buf_view(&body));
-		spend_sent(spend);
 	}
 	buf_fini(&body);
 	stream_kick(client);

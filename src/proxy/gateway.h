@@ -3,9 +3,12 @@
  *
  * The request is sent as it was understood; the answer passes piece by piece,
  * unbuffered, its transfer and content codings taken off, while the meter reads
- * beside.  A client that goes away does not end the call's account: the answer is
- * read on for budget.drain, so that its usage is known.  The client sees the end of
- * the answer after the ledger has its cost.
+ * beside.  A kept connection that turns out dead before a byte of the request has left
+ * is GATEWAY_STALE, and so is one that ends unanswered where asking twice is harmless:
+ * GET, HEAD, OPTIONS outside the meter.  Everything else is sent once, whatever happens:
+ * what was sent may have been billed.  A client that goes away does not end the call's
+ * account: the answer is read on for budget.drain, so that its usage is known.  The
+ * client sees the end of the answer after the ledger has its cost.
  */
 #ifndef WEIR_PROXY_GATEWAY_H
 #define WEIR_PROXY_GATEWAY_H
@@ -19,6 +22,7 @@ enum gateway_end {
 	GATEWAY_DONE,    /* the answer is whole */
 	GATEWAY_REFUSED, /* the client got nothing yet: tell it x->reason */
 	GATEWAY_CUT,     /* the client has part of an answer, or is gone: x->reason */
+	GATEWAY_STALE,   /* a kept connection was dead; nothing is spent: dial anew */
 };
 
 typedef void gateway_done(void *arg, enum gateway_end how);
@@ -42,6 +46,11 @@ struct gateway {
 	msec moved;
 	msec drain_until; /* is_client_gone: how long it is read on */
 	uint8_t interim;
+	bool is_begun;        /* some of the request may have left */
+	bool is_stale;        /* none of it did, or it may be asked twice */
+	int64_t keep_alive_s; /* how long the provider keeps it; -1: not said */
+	bool is_up_broken;    /* not all of it could be sent */
+	bool is_origin_kept;  /* it may carry another request */
 	bool has_head, has_answered;
 	bool is_chunked, is_client_kept;
 	bool is_client_gone;
@@ -59,6 +68,8 @@ void gateway_start(struct gateway *g, struct engine *e, struct spend *spend,
     struct stream *client, struct origin *origin, gateway_done *done, void *arg);
 /* Frees what it holds, and settles by what was seen; done() does not run. */
 void gateway_cancel(struct gateway *g);
+/* In done(): the provider has said all, and its connection can be used again. */
+bool gateway_leaves_origin(const struct gateway *g);
 /* What is on its way ends as its family ends a stream: the session is over. */
 void gateway_cut(struct gateway *g, enum reason reason);
 

@@ -16,6 +16,8 @@
 #include "proxy/stages.h"
 #include "proxy/who.h"
 
+#define LATE_MS ((msec)1000) /* a request may be on its way for so long */
+
 /* ---- DECIDE */
 
 static struct str
@@ -225,6 +227,32 @@ gate_reserve(struct conn *c)
 	return WAIT;
 }
 
+/* ---- DIAL */
+
+/*
+ * Only what was opened under the very configuration this call is made under: its
+ * roots proved the name, its credential went over it.
+ */
+static struct str
+kept_key(const struct conn *c, struct buf *to)
+{
+	buf_reset(to);
+	conn_origin_key(c, to);
+	buf_fmt(to, " %s %llu", c->x->route->row->name,
+	    (unsigned long long)c->x->snapshot->generation);
+	return buf_view(to);
+}
+
+static enum next
+gate_dial(struct conn *c)
+{
+	struct buf *key = &c->e->text;
+	bool is_taken = stage_reuse(c, &c->e->providers, kept_key(c, key));
+
+	buf_reset(key);
+	return is_taken ? NEXT : stage_dial_new(c);
+}
+
 /* ---- SHAKE: TLS with the provider */
 
 static void
@@ -251,16 +279,44 @@ gate_shake(struct conn *c)
 	const struct route *r = c->x->route;
 
 	c->x->verdict.allow = true;
-	c->x->verdict.assurance = ASSURE_ADDRESS;
-	if (!r->is_https)
+	c->x->verdict.assurance =
+	    r->is_https && c->origin->is_reused ? ASSURE_ORIGIN : ASSURE_ADDRESS;
+	if (!r->is_https || c->origin->is_reused)
 		return NEXT;
-	c->tls = tls_home_ref(c->e->tls);
-	c->shaking = tls_start(c->tls->client, c->e->loop, &c->origin->stream, &r->host,
-	    r->port, c->x->snapshot->settings->limits_connect_timeout, on_shaken, c);
+	c->origin->tls = tls_home_ref(c->e->tls);
+	c->shaking =
+	    tls_start(c->origin->tls->client, c->e->loop, &c->origin->stream, &r->host,
+		r->port, c->x->snapshot->settings->limits_connect_timeout, on_shaken, c);
 	return WAIT;
 }
 
 /* ---- CARRY */
+
+/* How long a kept connection may wait: the provider may say when it will close it. */
+static msec
+patience(const struct conn *c)
+{
+	msec idle_ms = c->x->snapshot->settings->limits_idle_keepalive;
+	int64_t said_s = c->gateway->keep_alive_s;
+	msec until_ms = said_s * 1000 - LATE_MS;
+
+	return said_s >= 0 && until_ms < idle_ms ? until_ms : idle_ms;
+}
+
+static void
+part_from_provider(struct conn *c)
+{
+	struct engine *e = c->e;
+	struct origin *o = c->origin;
+
+	c->origin = NULL;
+	if (!gateway_leaves_origin(c->gateway) || e->is_draining || patience(c) <= 0) {
+		origin_close(e->loop, o);
+		return;
+	}
+	origin_keep(&e->providers, o, kept_key(c, &e->text), patience(c));
+	buf_reset(&e->text);
+}
 
 static enum after
 after_call(const struct gateway *g, enum gateway_end how)
@@ -270,6 +326,21 @@ after_call(const struct gateway *g, enum gateway_end how)
 	return how == GATEWAY_CUT ? AFTER_RESET : AFTER_LINGER;
 }
 
+static enum next
+called(struct conn *c, enum gateway_end how)
+{
+	switch (how) {
+	case GATEWAY_STALE:
+		return stage_dial_anew(c);
+	case GATEWAY_REFUSED:
+		return answer_refuse(c, c->x->reason);
+	case GATEWAY_DONE:
+	case GATEWAY_CUT:
+		return NEXT;
+	}
+	return END;
+}
+
 static void
 on_called(void *arg, enum gateway_end how)
 {
@@ -277,17 +348,17 @@ on_called(void *arg, enum gateway_end how)
 
 	conn_take_back(c);
 	c->after = (uint8_t)after_call(c->gateway, how);
-	origin_close(c->e->loop, c->origin);
-	c->origin = NULL;
+	part_from_provider(c);
 	conn_drop_carrier(c);
-	conn_go_on(c, how == GATEWAY_REFUSED ? answer_refuse(c, c->x->reason) : NEXT);
+	conn_go_on(c, called(c, how));
 }
 
 static enum next
 gate_carry(struct conn *c)
 {
-	if (!conn_opens(c))
+	if (!c->is_opened && !conn_opens(c))
 		return answer_refuse(c, REASON_AUDIT_UNAVAILABLE);
+	c->is_opened = true;
 	c->gateway = mem_alloc(sizeof(*c->gateway));
 	gateway_start(c->gateway, c->e, c->x->spend, &c->client, c->origin, on_called, c);
 	return WAIT;
@@ -304,7 +375,7 @@ const struct stage_row gateway_way[] = {
 	    NULL },
 	[STAGE_RESOLVE] = { "resolve", stage_resolve, STAGE_DIAL, stage_told_meanwhile,
 	    NULL },
-	[STAGE_DIAL] = { "dial", stage_dial, STAGE_SHAKE, stage_told_meanwhile, NULL },
+	[STAGE_DIAL] = { "dial", gate_dial, STAGE_SHAKE, stage_told_meanwhile, NULL },
 	[STAGE_SHAKE] = { "shake", gate_shake, STAGE_CARRY, stage_told_meanwhile, NULL },
 	[STAGE_CARRY] = { "carry", gate_carry, STAGE_RECORD, NULL, NULL },
 	[STAGE_ANSWER] = { "answer", answer_send, STAGE_RECORD, stage_told, answer_late },

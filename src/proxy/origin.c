@@ -4,39 +4,27 @@
 #include "proxy/origin.h"
 
 #include <assert.h>
-#include <stdio.h>
 #include <stdlib.h>
 
+#include "base/count.h"
 #include "base/guard.h"
-
-/* host and port hold no space, so no two keys are alike by accident */
-#define KEY_MAX (HOST_MAX + 200)
-
-static struct str
-make_key(
-    char out[static KEY_MAX], const char *client, const struct host *host, uint16_t port)
-{
-	int n = snprintf(out, KEY_MAX, "%s %s %u", client, host->name, port);
-
-	assert(n > 0 && n < KEY_MAX);
-	return (struct str){ out, (size_t)n };
-}
 
 /* Out of the pool, still open. */
 static void
 unlink_kept(struct origin *o)
 {
 	struct origins *p = o->pool;
-	struct list *same = map_get(&p->by_key, str_of(o->key));
+	struct list *same = map_get(&p->by_key, o->key);
 
 	list_remove(&o->link);
 	list_remove(&o->age);
 	if (same != NULL && list_is_empty(same))
-		free(map_del(&p->by_key, str_of(o->key)));
-	free(o->key);
-	o->key = NULL;
+		free(map_del(&p->by_key, o->key));
+	free((char *)(uintptr_t)o->key.p);
+	o->key = STR_NONE;
 	o->pool = NULL;
 	p->n--;
+	count_add(COUNT_UPSTREAM_KEPT, -1);
 }
 
 static void
@@ -49,11 +37,17 @@ discard(struct origin *o)
 }
 
 void
-origins_fini(struct origins *p)
+origins_clear(struct origins *p)
 {
 	while (!list_is_empty(&p->age))
 		discard(list_entry(p->age.next, struct origin, age));
 	timer_clear(&p->timer);
+}
+
+void
+origins_fini(struct origins *p)
+{
+	origins_clear(p);
 	map_fini(&p->by_key, free);
 }
 
@@ -81,6 +75,8 @@ origin_close(struct loop *l, struct origin *o)
 		return;
 	assert(o->pool == NULL);
 	stream_close(&o->stream);
+	tls_home_unref(o->tls);
+	o->tls = NULL;
 	loop_free_later(l, free, o);
 }
 
@@ -97,8 +93,10 @@ origin_reset(struct loop *l, struct origin *o)
 static void
 on_unasked(void *arg, unsigned what)
 {
-	if (what & (STREAM_READ | STREAM_HUP))
-		discard(arg);
+	struct origin *o = arg;
+
+	if ((what & (STREAM_READ | STREAM_HUP)) != 0 && !stream_is_quiet(&o->stream))
+		discard(o);
 }
 
 /* They stand in the order they came; a reload may have changed how long they stay. */
@@ -127,22 +125,30 @@ origins_init(struct origins *p, struct loop *l, size_t max)
 	timer_init(&p->timer, on_idle, p);
 }
 
-void
-origin_keep(struct origins *p, struct origin *o, const char *client,
-    const struct host *host, uint16_t port, msec idle_ms)
+/* A read that came to an end has looked already. */
+static bool
+is_fit(struct stream *s)
 {
-	char text[KEY_MAX];
-	struct str key = make_key(text, client, host, port);
+	return (s->ready & (STREAM_READ | STREAM_HUP)) == 0 || stream_is_quiet(s);
+}
+
+void
+origin_keep(struct origins *p, struct origin *o, struct str key, msec idle_ms)
+{
 	struct list *same = map_get(&p->by_key, key);
 
 	assert(o->pool == NULL);
+	if (!is_fit(&o->stream)) {
+		origin_close(p->loop, o);
+		return;
+	}
 	if (same == NULL) {
 		same = mem_alloc(sizeof(*same));
 		list_init(same);
 		map_put(&p->by_key, key, same);
 	}
 	o->pool = p;
-	o->key = mem_strdup(text);
+	o->key = (struct str){ str_dup(key), key.n };
 	o->is_reused = true;
 	list_append(same, &o->link);
 	list_append(&p->age, &o->age);
@@ -150,6 +156,7 @@ origin_keep(struct origins *p, struct origin *o, const char *client,
 	o->until = loop_now(p->loop) + idle_ms;
 	if (!timer_is_set(&p->timer))
 		timer_set(p->loop, &p->timer, idle_ms);
+	count_add(COUNT_UPSTREAM_KEPT, 1);
 	if (++p->n > p->max)
 		discard(list_entry(p->age.next, struct origin, age));
 }
@@ -164,15 +171,11 @@ is_vetted(const struct origin *o, const struct vetted *to)
 }
 
 struct origin *
-origin_take(struct origins *p, const char *client, const struct host *host,
-    const struct vetted *to, void (*notify)(void *arg, unsigned what), void *arg)
+origin_take(struct origins *p, struct str key, const struct vetted *to,
+    void (*notify)(void *arg, unsigned what), void *arg)
 {
-	char text[KEY_MAX];
-	struct list *same, *at;
+	struct list *same = map_get(&p->by_key, key), *at;
 
-	if (p->n == 0)
-		return NULL;
-	same = map_get(&p->by_key, make_key(text, client, host, to->port));
 	if (same == NULL)
 		return NULL;
 	/* newest first: the least likely to have been closed meanwhile */

@@ -1,8 +1,8 @@
 /*
  * origin.h - connections to origins: in use, or kept for the next request
  *
- * A kept connection is used again only for the same client, host, port and
- * vetted address, and only while not a byte has come over it unasked (response
+ * A kept connection is used again only for the same key (whose it is, host and port)
+ * and a vetted address, and only while not a byte has come over it unasked (response
  * queue poisoning).  Belongs to one worker; bounded; closed when idle too long.
  */
 #ifndef WEIR_PROXY_ORIGIN_H
@@ -10,19 +10,20 @@
 
 #include "base/map.h"
 #include "net/stream.h"
-#include "wire/url.h"
+#include "proxy/tls_home.h"
 
 struct vetted;
 
 struct origin {
 	struct stream stream;
+	struct tls_home *tls; /* what its TLS belongs to; NULL: it is plain */
 	struct endpoint to;   /* the address dialled */
 	bool is_reused;       /* has carried a message before */
 	struct origins *pool; /* while kept, else NULL */
 	struct list link;     /* among those with the same key */
 	struct list age;      /* among all kept ones, oldest first */
 	msec until;           /* then it is closed */
-	char *key;
+	struct str key;       /* owned */
 };
 
 struct origins {
@@ -34,7 +35,8 @@ struct origins {
 };
 
 void origins_init(struct origins *p, struct loop *l, size_t max);
-void origins_fini(struct origins *p); /* closes what is kept */
+void origins_clear(struct origins *p); /* closes what is kept */
+void origins_fini(struct origins *p);  /* the same, and for ever */
 
 /* Not connected yet: its stream is what a dial goes into. */
 struct origin *origin_new(void);
@@ -46,11 +48,10 @@ void origin_close(struct loop *l, struct origin *o);
 /* The same with RST: the message must be seen cut. */
 void origin_reset(struct loop *l, struct origin *o);
 
-/* For how long it may wait; the pool owns it then. */
-void origin_keep(struct origins *p, struct origin *o, const char *client,
-    const struct host *host, uint16_t port, msec idle_ms);
+/* For how long it may wait; the pool owns it then, or has closed it: unasked bytes. */
+void origin_keep(struct origins *p, struct origin *o, struct str key, msec idle_ms);
 /* One that goes to an address in `to`, or NULL.  Events then go to notify. */
-struct origin *origin_take(struct origins *p, const char *client, const struct host *host,
-    const struct vetted *to, void (*notify)(void *arg, unsigned what), void *arg);
+struct origin *origin_take(struct origins *p, struct str key, const struct vetted *to,
+    void (*notify)(void *arg, unsigned what), void *arg);
 
 #endif

@@ -164,38 +164,65 @@ on_dialled(void *arg, int err, const struct endpoint *to)
 	conn_go_on(c, NEXT);
 }
 
-static struct origin *
-take_kept(struct conn *c)
+bool
+stage_reuse(struct conn *c, struct origins *from, struct str key)
 {
-	struct buf *share = &c->e->text;
-	struct origin *o;
-
-	buf_reset(share);
-	conn_origin_share(c, share);
-	o = origin_take(&c->e->origins, buf_cstr(share), &c->x->ask.host, c->x->vetted,
-	    conn_on_origin, c);
-	buf_reset(share);
-	return o;
+	assert(c->origin == NULL); /* another exchange's goes to another host */
+	if (c->is_dialled_anew)
+		return false;
+	c->origin = origin_take(from, key, c->x->vetted, conn_on_origin, c);
+	if (c->origin == NULL)
+		return false;
+	conn_end_connecting(c);
+	exchange_dialled(c->x, &c->origin->to, true);
+	return true;
 }
 
 enum next
-stage_dial(struct conn *c)
+stage_dial_new(struct conn *c)
 {
 	struct exchange *x = c->x;
 
-	assert(c->origin == NULL); /* another exchange's goes to another host */
-	if (!exchange_is_tunnel(x) && !x->ask.wants_websocket && !c->is_dialled_anew)
-		c->origin = take_kept(c);
-	if (c->origin != NULL) {
-		conn_end_connecting(c);
-		exchange_dialled(x, &c->origin->to, true);
-		return NEXT;
-	}
 	exchange_dialling(x);
 	c->dialled = origin_new();
 	c->dial = dial_start(c->e->loop, x->vetted, &c->dialled->stream,
 	    x->snapshot->settings->limits_connect_timeout, on_dialled, c);
 	return WAIT;
+}
+
+static bool
+reuses(struct conn *c)
+{
+	struct buf *key = &c->e->text;
+	bool is_taken;
+
+	if (c->e->origins.n == 0 || exchange_is_tunnel(c->x) || c->x->ask.wants_websocket)
+		return false;
+	buf_reset(key);
+	conn_origin_key(c, key);
+	is_taken = stage_reuse(c, &c->e->origins, buf_view(key));
+	buf_reset(key);
+	return is_taken;
+}
+
+static enum next
+stage_dial(struct conn *c)
+{
+	return reuses(c) ? NEXT : stage_dial_new(c);
+}
+
+/* Its place among those that dial was given back when the kept one was taken. */
+enum next
+stage_dial_anew(struct conn *c)
+{
+	if (!client_take(c->share, CLIENT_CONNECTING,
+		c->x->snapshot->settings->limits_client_connecting))
+		return answer_refuse(c, REASON_CONCURRENCY_LIMITED);
+	c->has_connecting = true;
+	c->is_dialled_anew = true;
+	c->x->flags |= FLAG_RETRIED;
+	count_add(COUNT_UPSTREAM_STALE, 1);
+	return conn_jump(c, STAGE_DIAL);
 }
 
 /* ---- JUDGE ---- */
@@ -256,7 +283,8 @@ turn_to_next(struct conn *c)
 	struct request *rq = c->rq;
 	struct buf rest;
 
-	c->is_dialled_anew = c->is_reading = c->is_continued = false;
+	c->is_dialled_anew = c->is_opened = false;
+	c->is_reading = c->is_continued = false;
 	if (rq == NULL)
 		return;
 	rest = rq->more;

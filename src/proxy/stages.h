@@ -10,7 +10,11 @@ extern const struct stage_row stages[]; /* by enum stage */
 
 /* For other ways: */
 enum next stage_resolve(struct conn *c);
-enum next stage_dial(struct conn *c);
+/* False: none is kept there that goes to a vetted address; stage_dial_new() then. */
+bool stage_reuse(struct conn *c, struct origins *from, struct str key);
+enum next stage_dial_new(struct conn *c);
+/* The kept one was dead before a byte went over it: another, and this time a new one. */
+enum next stage_dial_anew(struct conn *c);
 enum next stage_record(struct conn *c);
 enum next stage_linger(struct conn *c);
 /* The stage that waits looks for itself. */

@@ -358,3 +358,20 @@ http_hop_fields(const struct http_head *h, bool *drop)
 			drop[i] |= is_name(h->field[i].name, nominated);
 	}
 }
+
+int64_t
+http_keep_alive_s(const struct http_head *h)
+{
+	const struct http_field *f = http_field(h, STR("Keep-Alive"));
+	struct str rest = f != NULL ? f->value : STR_NONE, piece;
+	uint64_t s;
+
+	while (str_split(&rest, ',', &piece)) {
+		struct str name = STR_NONE, value = str_trim(piece);
+		if (str_split(&value, '=', &name) &&
+		    str_eq_nocase(name, STR("timeout")) && str_decimal(value, &s) &&
+		    s < 86400)
+			return (int64_t)s;
+	}
+	return -1;
+}

@@ -80,6 +80,8 @@ void http_response_for(struct http_head *response, struct str request_method);
 /* The first field of that name (case-insensitive) or NULL. */
 const struct http_field *http_field(const struct http_head *h, struct str name);
 size_t http_field_count(const struct http_head *h, struct str name);
+/* How long a peer says that it keeps an idle connection; -1: it does not say. */
+int64_t http_keep_alive_s(const struct http_head *h);
 
 /*
  * Fields that must not pass: hop-by-hop ones (RFC 9110 7.6.1) and their aliases

@@ -2,7 +2,10 @@
 import gzip
 import json
 import os
+import pathlib
+import signal
 import subprocess
+import threading
 
 import pytest
 
@@ -227,7 +230,7 @@ def test_a_client_that_hangs_up_still_pays_what_the_provider_counts(gateway, pro
     client.reset()
     provider.go.set()
     assert g.spent() == provider.bill > 0
-    record = next(r for r in g.weir.finals(1) if r["target"]["path"] == "/anthropic/v1/messages")
+    record = calls(g, 1)[0]
     assert record["reason"] == "client_aborted" and nano(record["usd"]["charged"]) == provider.bill
 
 
@@ -354,6 +357,224 @@ def test_gemini_speaks_its_own_words(gateway, provider):
     assert g.spent() == provider.bill > 0
     answer = g.call("/gemini/v1beta/models/none:generateContent", body)
     assert error_of(answer)["status"] == "PERMISSION_DENIED"
+
+
+# -- kept connections
+
+
+@pytest.fixture
+def keeper(gateway):
+    """A gateway of one worker, so that each call could use what the one before has left."""
+    def make(config=None, **more):
+        listen = dict(rig_weir.proxy_and_health(), gateway=["127.0.0.1:%d" % free_port()])
+        return gateway(config=dict({"listen": listen, "workers": 1}, **(config or {})), **more)
+    return make
+
+
+def calls(g, n):
+    """The final records of n model calls; others are of weir's own path."""
+    def pick():
+        return [r for r in g.weir.finals() if r["target"].get("path") == "/anthropic/v1/messages"]
+    return wait_for(lambda: pick() if len(pick()) >= n else None, what="%d records" % n)
+
+
+def kept(g):
+    return g.weir.metric("weir_upstream_kept")
+
+
+def call_on(g, client, path, body=None, method="POST"):
+    g.send(client, path, body, method=method)
+    return client.response(method)
+
+
+def test_calls_share_one_connection_to_the_provider(keeper, provider):
+    g = keeper()
+    for stream in (False, True):
+        provider.answer = rig_provider.message_stream() if stream else rig_provider.messages()
+        for _ in range(3):
+            answer = g.messages(stream=stream)
+            assert answer.status == 200 and answer.is_complete
+    assert g.spent() == provider.bill > 0
+    assert len(provider.conns) == 1 and len(provider.requests) == 6
+    records = calls(g, 6)
+    assert ["reused" in r.get("flags", []) for r in records] == [False] + [True] * 5
+    assert g.weir.metric("weir_upstream_reused_total") == 5 and kept(g) == 1
+    assert {r["assurance"] for r in records} == {"origin"}
+
+
+def test_sessions_do_not_share_connections_to_the_provider(keeper, provider):
+    g = keeper(sessions=keyed())
+    tokens_ = [tokens.mint(SECRET, sid, budget={"sessionUsd": "1"}) for sid in ("s1", "s2")]
+    with g.open() as client:
+        for i in range(6):
+            provider.answer = rig_provider.messages(text="for s%d" % (i % 2 + 1))
+            g.send(client, "/anthropic/v1/messages", dict(ASK, system="from %d" % (i % 2)), tokens_[i % 2])
+            assert b"for s%d" % (i % 2 + 1) in client.response("POST").body
+    assert len(provider.conns) == 2
+    assert [b"from 0" in c.data for c in provider.conns] == [True, False]
+    assert [b"from 1" in c.data for c in provider.conns] == [False, True]
+
+
+def unwrap(conn):
+    conn.sock.setblocking(False)  # it does not wait for weir's
+    try:
+        conn.sock.unwrap()
+    except OSError:
+        pass
+
+
+ENDS = {"close": lambda conn: conn.close(), "close_notify": unwrap, "reset": lambda conn: conn.reset(),
+        "unasked": lambda conn: conn.send(rig_provider.whole({"answer": "to nobody"}))}
+
+
+class Ending:
+    """The first answer's connection ends when it is told to, by whom serves it."""
+
+    def __init__(self, of, end):
+        self.of, self.end, self.over = of, ENDS[end], threading.Event()
+
+    def __call__(self, provider, conn, request, body):
+        billed = self.of(provider, conn, request, body)
+        if conn is provider.conns[0]:
+            provider.go.wait(10)
+            self.end(conn)
+            self.over.set()
+        return billed
+
+    def now(self, provider):
+        provider.go.set()
+        assert self.over.wait(10)
+
+
+@pytest.mark.parametrize("end", ENDS)
+def test_a_kept_connection_that_the_provider_ends_is_not_used(keeper, provider, end):
+    g = keeper()
+    provider.answer = Ending(rig_provider.messages(), end)
+    assert g.messages().status == 200
+    wait_for(lambda: kept(g) == 1, what="a kept connection")
+    provider.answer.now(provider)
+    wait_for(lambda: kept(g) == 0, what="the end of the kept connection")
+    answer = g.messages()
+    assert answer.status == 200 and b"hello" in answer.body
+    assert len(provider.conns) == 2 and len(provider.requests) == 2 and g.spent() == provider.bill
+
+
+def stop(weir):
+    weir.signal(signal.SIGSTOP)
+    path = "/proc/%d/stat" % weir.process.pid
+    wait_for(lambda: pathlib.Path(path).read_text().rpartition(")")[2].split()[0] == "T", what="a weir that stands still")
+
+
+def unmetered(provider):
+    return {"name": "forge", "kind": "none", "path": "/forge", "upstream": provider.url,
+            "credential": {"header": "authorization", "scheme": "Bearer", "value": "env:PROVIDER_KEY"}}
+
+
+@pytest.mark.parametrize("end", ENDS)
+def test_a_kept_connection_that_is_dead_when_it_is_used_costs_no_error(keeper, provider, end):
+    """The call and the end are there at the same moment; a POST, so nothing may go twice."""
+    g = keeper(providers=[unmetered(provider)], config={"dns": {"hosts": {provider.name: ["127.0.0.1"]}}})
+    provider.answer = Ending(rig_provider.refused(200, {"ok": "yes"}), end)
+    with g.open() as client:
+        assert call_on(g, client, "/forge/x", {"n": 1}).status == 200
+        wait_for(lambda: kept(g) == 1, what="a kept connection")
+        stop(g.weir)
+        try:
+            g.send(client, "/forge/x", {"n": 2})
+            provider.answer.now(provider)
+        finally:
+            g.weir.signal(signal.SIGCONT)
+        answer = client.response("POST")
+    assert answer.status == 200 and json.loads(answer.body) == {"ok": "yes"}
+    assert [b["n"] for b in provider.bodies] == [1, 2] and len(provider.conns) == 2
+    assert "retried" in g.weir.finals(2)[1].get("flags", []) and g.weir.metric("weir_upstream_stale_total") == 1
+
+
+def dies_unanswered(of):
+    """Resets a connection on its second request, when it has heard all of it."""
+    def answer(provider, conn, request, body):
+        if len(provider.conns) == 1 and len(provider.requests) > 1:
+            conn.reset()
+            return None
+        return of(provider, conn, request, body)
+    return answer
+
+
+def test_a_call_that_was_sent_is_not_sent_again_and_is_charged_at_its_ceiling(keeper, provider):
+    g = keeper()
+    provider.answer = dies_unanswered(rig_provider.messages())
+    assert g.messages().status == 200
+    first = g.spent()
+    answer = g.messages()
+    assert (answer.status, answer.get("x-weir-reason")) == (502, "upstream_incomplete")
+    assert len(provider.requests) == 2 and g.weir.metric("weir_upstream_stale_total") == 0
+    record = calls(g, 2)[1]
+    assert record["reason"] == "upstream_incomplete" and record["usd"]["basis"] == "estimate" and nano(record["usd"]["charged"]) > 0
+    assert g.spent() == first + nano(record["usd"]["charged"])
+    assert g.messages().status == 200 and len(provider.conns) == 2
+
+
+def test_what_only_reads_and_costs_nothing_is_asked_again(keeper, provider):
+    g = keeper(providers=[unmetered(provider)])
+    provider.answer = dies_unanswered(rig_provider.refused(200, {"ok": "yes"}))
+    for _ in range(2):
+        assert g.call("/forge/x", method="GET").status == 200
+    assert len(provider.requests) == 3 and len(provider.conns) == 2
+    provider.conns.clear()
+    provider.requests.clear()
+    provider.answer = dies_unanswered(rig_provider.refused(200, {"ok": "yes"}))
+    assert g.call("/forge/x", method="DELETE").status == 200  # on what is kept
+    provider.answer = lambda provider, conn, request, body: conn.reset()
+    answer = g.call("/forge/x", method="DELETE")
+    assert answer.status == 502 and len(provider.requests) == 2
+
+
+@pytest.mark.parametrize("more, behind", [(["Connection: close"], b""), (["Keep-Alive: timeout=1, max=9"], b""),
+                                          ([], rig_provider.whole({"answer": "to nobody"}))],
+                         ids=["close", "short", "unasked"])
+def test_a_connection_that_may_not_be_used_again_is_not_kept(keeper, provider, more, behind):
+    g = keeper()
+    plain = rig_provider.messages(more=more)
+
+    def answer(provider, conn, request, body):
+        class Together:  # in one record
+            @staticmethod
+            def send(data):
+                conn.send(data + behind)
+        return plain(provider, Together, request, body)
+    provider.answer = answer
+    for _ in range(2):
+        answer = g.messages()
+        assert answer.status == 200 and b"nobody" not in answer.body
+    assert len(provider.conns) == 2 and g.spent() == provider.bill
+
+
+def test_a_kept_connection_is_closed_when_nobody_uses_it(keeper, provider):
+    g = keeper(config={"limits": {"idle_keepalive": "100ms"}})
+    assert g.messages().status == 200
+    assert provider.wait(lambda: provider.conns[0].is_ended) and kept(g) == 0
+
+
+def test_a_reload_ends_what_was_opened_with_older_keys(keeper, provider, tmp_path):
+    secret = tmp_path / "key"
+    keys = ["-".join(["sk", "first", "0" * 24]), "-".join(["sk", "second", "1" * 24])]
+    secret.write_text(keys[0])
+    row = {"name": "anthropic", "kind": "anthropic", "path": "/anthropic", "upstream": provider.url,
+           "credential": {"header": "x-api-key", "value": "file:%s" % secret}}
+    g = keeper(providers=[row])
+    provider.answer = rig_provider.message_stream(pause_after=4)
+    with g.open() as client:
+        g.send(client, "/anthropic/v1/messages", dict(ASK, stream=True))
+        assert client.read_until(lambda data: b"two" in data)
+        secret.write_text(keys[1])
+        g.weir.reload()
+        wait_for(lambda: g.weir.metric("weir_reloads_total") == 1, what="the reload")
+        provider.go.set()
+        assert client.response("POST").is_complete  # under the old one, to its end
+    provider.answer = rig_provider.messages()
+    assert g.messages().status == 200 and g.messages().status == 200
+    assert [r.get("x-api-key") for r in provider.requests] == [keys[0], keys[1], keys[1]]
+    assert len(provider.conns) == 2 and keys[1].encode() not in provider.conns[0].data
 
 
 # -- sessions

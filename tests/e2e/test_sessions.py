@@ -176,6 +176,15 @@ def test_kept_origin_connections_are_not_shared_between_sessions(guarded, upstre
     assert len(upstream.conns) == 2
 
 
+def test_the_longest_names_keep_connections_apart_too(guarded, upstream, connect):
+    host = ".".join(["h" * 60] * 4)
+    client = connect(guarded([http(host)]))
+    long = [tokens.mint(SECRET, "s" * 127 + end, tenant="t" * 128) for end in "ab"]
+    for token in long * 2:
+        assert ask(client, token, url="http://%s/" % host).status == 200
+    assert len(upstream.conns) == 2
+
+
 # -- what it may reach
 
 def test_a_network_claim_only_narrows(guarded, upstream, connect):
