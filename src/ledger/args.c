@@ -308,13 +308,15 @@ args_reply(struct ledger_op *op, struct answer *a, struct str *id)
 	r->is_in_flight = take_num(a) != 0;
 	r->first_use = take_num(a);
 	r->gen = take_num(a);
+	r->claims = op_text(op, take_text(a));
 	op->number = take_num(a);
-	r->nkin = take_count(a, 2, LEDGER_ANCESTORS);
+	r->nkin = take_count(a, 3, LEDGER_ANCESTORS);
 	r->nroom = take_count(a, 5, LEDGER_SCOPES);
 	nnote = take_count(a, 4, 1);
 	for (size_t i = 0; i < r->nkin; i++) {
 		r->kin[i].sid = op_text(op, take_text(a));
 		r->kin[i].claims = op_text(op, take_text(a));
+		r->kin[i].first_use = take_num(a);
 	}
 	for (size_t i = 0; i < r->nroom; i++) {
 		r->room[i].cap = take_num(a);

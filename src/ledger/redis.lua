@@ -175,7 +175,7 @@ local clock = math.max(now, tonumber(meta.clock))
 -- the answer
 
 local reply = { answer = 'OK', granted = '0', charged = '0', flags = '0', is_repeat = '0',
-	refused = '0', is_in_flight = '0', first_use = '0', gen = '0', number = '0',
+	refused = '0', is_in_flight = '0', first_use = '0', gen = '0', claims = '', number = '0',
 	kin = {}, room = {}, note = {} }
 local function finish(answer)
 	if has_written then
@@ -186,7 +186,7 @@ local function finish(answer)
 	local r = reply
 	local out = { answer or r.answer, meta.id, meta.revision, whole(clock), r.granted,
 		r.charged, r.flags, r.is_repeat, r.refused, r.is_in_flight, r.first_use, r.gen,
-		r.number, whole(#r.kin), whole(#r.room), whole(#r.note) }
+		r.claims, r.number, whole(#r.kin), whole(#r.room), whole(#r.note) }
 	for _, list in ipairs({ r.kin, r.room, r.note }) do
 		for _, text in ipairs(list) do
 			out[#out + 1] = text
@@ -361,6 +361,7 @@ local function find_kin(who, par)
 		n = n + 1
 		reply.kin[#reply.kin + 1] = par
 		reply.kin[#reply.kin + 1] = row.claims
+		reply.kin[#reply.kin + 1] = row.first_use
 		par = row.par
 	end
 	return 'OK'
@@ -419,5 +420,8 @@ local function judge(who) -- who_judge()
 		end
 	end
 	reply.first_use, reply.gen = row.first_use, row.gen
+	if tonumber(row.gen) > who.gen then
+		reply.claims = row.claims
+	end
 	return 'OK'
 end

@@ -12,8 +12,9 @@
 #include "base/loop.h"
 #include "base/money.h"
 
-#define LEDGER_SCOPES 12                                          /* of one reservation */
-#define LEDGER_ANCESTORS 8                                        /* above one session */
+#define LEDGER_ANCESTORS 8 /* above one session */
+/* Of one reservation: turn, session, ancestors, tenant, public, total. */
+#define LEDGER_SCOPES (LEDGER_ANCESTORS + 5)
 #define LEDGER_MONEY_MAX ((usd_nano)INT64_C(9000000000000000000)) /* as a cap: none */
 #define LEDGER_COST_MAX ((usd_nano)INT64_C(1000000000000000000))  /* of one call */
 #define LEDGER_NO_CLAIM ((usd_nano)-1)
@@ -102,6 +103,7 @@ struct ledger_who {
 
 struct ledger_kin {
 	struct str sid, claims;
+	usec first_use;
 };
 
 /* ---- operations */
@@ -216,8 +218,9 @@ struct ledger_reply {
 
 	/* session, reserve: */
 	usec first_use;
-	int64_t gen; /* the largest seen */
-	size_t nkin; /* ancestors, parent first */
+	int64_t gen;       /* the largest seen */
+	struct str claims; /* kept with it; empty: the asker's are no older */
+	size_t nkin;       /* ancestors, parent first */
 	struct ledger_kin kin[LEDGER_ANCESTORS];
 
 	/* note_get: */

@@ -54,7 +54,7 @@ find_kin(struct stepper *st, struct ledger_op *op, struct str par)
 			answer = LEDGER_REVOKED;
 		} else {
 			reply->kin[reply->nkin++] = (struct ledger_kin){ op_text(op, par),
-				op_text(op, row.claims) };
+				op_text(op, row.claims), row.first_use };
 			par = row.par;
 		}
 	}
@@ -143,5 +143,7 @@ who_judge(struct stepper *st, struct ledger_op *op)
 	note_claim(st, who);
 	op->reply.first_use = row.first_use;
 	op->reply.gen = row.gen;
+	if (row.gen > who->gen)
+		op->reply.claims = op_text(op, row.claims);
 	return LEDGER_OK;
 }

@@ -192,7 +192,7 @@ reason_of(enum ledger_answer a)
 	return REASON_LEDGER_UNAVAILABLE;
 }
 
-/* What an ancestor may do, of whom this process may have seen no token. */
+/* What a session may do of whose token this process may have seen nothing. */
 static bool
 recall(struct session_kin *to, const struct ledger_kin *from, const struct snapshot *s,
     struct str issuer, const char **why)
@@ -200,12 +200,14 @@ recall(struct session_kin *to, const struct ledger_kin *from, const struct snaps
 	const struct claims_source source = { .settings = s->settings, .issuer = issuer };
 	struct grant *g;
 
-	*to = (struct session_kin){ .sid = from->sid, .vm_ms = SESSION_UNLIMITED };
 	if (claims_recall(&g, &source, from->claims, why) != REASON_NONE)
 		return false;
-	to->grant = g;
-	to->vm_ms = vm_ms_of(g);
-	to->limits = limits_of(g);
+	*to = (struct session_kin){ .sid = from->sid,
+		.first_use = from->first_use / 1000,
+		.gen = g->gen,
+		.vm_ms = vm_ms_of(g),
+		.limits = limits_of(g),
+		.grant = g };
 	return true;
 }
 
@@ -216,7 +218,11 @@ identity_learn(struct engine *e, const struct snapshot *s, const struct session_
 	struct session_facts f = { .first_use = reply->first_use / 1000,
 		.gen = reply->gen };
 	enum reason reason = reason_of(reply->answer);
+	const struct ledger_kin own = { .claims = reply->claims };
 
+	if (reason == REASON_NONE && own.claims.n > 0 &&
+	    !(f.has_newer = recall(&f.newer, &own, s, ask->issuer, why)))
+		reason = REASON_SESSION_INVALID;
 	while (
 	    reason == REASON_NONE && f.nkin < reply->nkin && f.nkin < SESSION_ANCESTORS)
 		if (recall(&f.kin[f.nkin], &reply->kin[f.nkin], s, ask->issuer, why))
@@ -230,5 +236,6 @@ identity_learn(struct engine *e, const struct snapshot *s, const struct session_
 	}
 	for (size_t i = 0; i < f.nkin; i++)
 		grant_unref(f.kin[i].grant);
+	grant_unref(f.newer.grant);
 	return reason;
 }

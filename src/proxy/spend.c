@@ -56,14 +56,18 @@ set_ceiling(struct ledger_scope *scope, const struct ceiling *c)
 		scope->claim = c->claim;
 }
 
+/* The store counts up to a limit; one of nothing is refused without asking it. */
 static int64_t
-limit_of(int64_t said)
+limit_of(struct spend *s, int64_t said, int64_t newest)
 {
-	return said == GRANT_UNSAID ? 0 : said;
+	int64_t limit = newest >= 0 && (said < 0 || newest < said) ? newest : said;
+
+	s->has_no_room |= limit == 0;
+	return limit < 0 ? 0 : limit;
 }
 
 static void
-add_turn(struct spend *s, const struct grant *g)
+add_turn(struct spend *s, const struct grant *g, const struct session_limits *newest)
 {
 	struct ledger_scope *scope;
 
@@ -71,19 +75,20 @@ add_turn(struct spend *s, const struct grant *g)
 		return;
 	scope->turn = g->turn;
 	set_ceiling(scope, &g->turn_usd);
-	scope->max_calls = limit_of(g->turn_calls);
-	scope->max_tokens = limit_of(g->turn_tokens);
+	scope->max_calls = limit_of(s, g->turn_calls, newest->turn_calls);
+	scope->max_tokens = limit_of(s, g->turn_tokens, newest->turn_tokens);
 }
 
 static void
-add_session(struct spend *s, const struct grant *g, enum ledger_scope_kind kind)
+add_session(
+    struct spend *s, const struct grant *g, enum ledger_scope_kind kind, int64_t newest)
 {
 	struct ledger_scope *scope = add_scope(s, kind, g);
 
 	if (scope == NULL)
 		return;
 	set_ceiling(scope, &g->session_usd);
-	scope->max_tokens = limit_of(g->session_tokens);
+	scope->max_tokens = limit_of(s, g->session_tokens, newest);
 }
 
 static enum ledger_window
@@ -145,11 +150,17 @@ static void
 gather_scopes(struct spend *s)
 {
 	const struct settings *set = s->x->snapshot->settings;
+	const struct caller *who = s->x->who;
+	const struct session_limits newest =
+	    who != NULL ? session_limits(who->session)
+			: (struct session_limits){ .turn_calls = -1,
+				  .turn_tokens = -1,
+				  .session_tokens = -1 };
 
-	add_turn(s, s->grant);
-	add_session(s, s->grant, LEDGER_SESSION);
-	for (size_t i = 0; s->x->who != NULL && i < s->x->who->nkin; i++)
-		add_session(s, s->x->who->kin[i], LEDGER_ANCESTOR);
+	add_turn(s, s->grant, &newest);
+	add_session(s, s->grant, LEDGER_SESSION, newest.session_tokens);
+	for (size_t i = 0; who != NULL && i < who->nkin; i++)
+		add_session(s, who->kin[i], LEDGER_ANCESTOR, GRANT_UNSAID);
 	add_tenant(s, set);
 	if (s->grant->is_public)
 		add_pool(s, LEDGER_PUBLIC, &set->budget_public);
@@ -520,6 +531,8 @@ spend_reserve(struct spend *s, void (*done)(void *arg, bool is_fine), void *arg)
 		.model = s->call.nmodel > 0 ? s->call.model[0].name : STR_NONE,
 		.prices = str_of(prices_digest(s->x->snapshot->prices)) };
 
+	if (s->has_no_room)
+		return refuse(s, REASON_TURN_LIMIT_REACHED, "a limit of its is nothing");
 	memcpy(r.scope, s->scope, s->nscope * sizeof(s->scope[0]));
 	if (!is_strict && (!bound_floor(&s->bound, &r.floor) || r.floor > r.want))
 		r.floor = r.want;

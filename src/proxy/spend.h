@@ -40,6 +40,7 @@ struct spend {
 
 	struct ledger_scope scope[LEDGER_SCOPES];
 	size_t nscope;
+	bool has_no_room; /* a limit of calls or tokens is 0 */
 	struct ledger_op *op;
 	struct timer lease;
 	usd_nano granted;

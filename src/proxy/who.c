@@ -140,6 +140,23 @@ gather_kin(struct caller *of)
 			of->nkin++;
 }
 
+/* Does this caller stand for that token still, and for what its ancestors may now? */
+static bool
+is_still(const struct caller *who, const struct grant *g)
+{
+	struct session *kin[SESSION_ANCESTORS];
+	size_t n = session_ancestors(who->session, kin), same = 0;
+
+	while (same < n && same < who->nkin) {
+		struct grant *now = session_grant(kin[same]);
+		grant_unref(now);
+		if (now != who->kin[same])
+			break;
+		same++;
+	}
+	return who->grant == g && same == n && same == who->nkin;
+}
+
 /* Takes the session's reference; borrows the grant. */
 static enum session_answer
 sit_down(struct conn *c, struct grant *g, struct session *s)
@@ -221,7 +238,7 @@ attach(struct conn *c, struct grant *g)
 
 	if (a == SESSION_ASK_STORE)
 		return ask_store(c, g);
-	if (a == SESSION_OK && c->who != NULL && c->who->grant == g)
+	if (a == SESSION_OK && c->who != NULL && is_still(c->who, g))
 		session_unref(s);
 	else if (a == SESSION_OK)
 		a = sit_down(c, g, s);
@@ -306,14 +323,20 @@ identify(struct conn *c)
 	return known(c, reason, g, why);
 }
 
-/* A request inside a tunnel is its CONNECT's. */
+/* A request inside a tunnel is its CONNECT's; what its ancestors may is looked up anew.
+ */
 static enum next
 inherit(struct conn *c)
 {
+	enum session_answer a = SESSION_OK;
+
 	if (c->who == NULL)
 		return NEXT;
 	c->x->grant = grant_ref(c->who->grant);
-	return begin(c);
+	if (!is_still(c->who, c->x->grant))
+		a = sit_down(c, c->x->grant, session_ref(c->who->session));
+	return a == SESSION_OK ? begin(c)
+			       : refuse(c, reason_of(a), session_answer_text(a));
 }
 
 enum next

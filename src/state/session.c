@@ -386,6 +386,29 @@ take_limits(struct session *s, const struct session_ask *ask)
 	s->limits_gen = ask->gen;
 }
 
+/* Of a token that may never have been seen here. */
+static void
+take_told(struct session *s, const struct session_kin *told)
+{
+	if (told->gen <= s->limits_gen)
+		return;
+	set_limits(s, &told->limits, told->vm_ms, true);
+	set_grant(s, told->grant);
+	s->limits_gen = told->gen;
+}
+
+struct session_limits
+session_limits(const struct session *s)
+{
+	return (struct session_limits){
+		.requests_per_minute = atomic_load(&s->limit[LIMIT_REQUESTS]),
+		.concurrency = atomic_load(&s->limit[LIMIT_CONCURRENCY]),
+		.turn_calls = atomic_load(&s->limit[LIMIT_TURN_CALLS]),
+		.turn_tokens = atomic_load(&s->limit[LIMIT_TURN_TOKENS]),
+		.session_tokens = atomic_load(&s->limit[LIMIT_SESSION_TOKENS]),
+	};
+}
+
 static bool
 is_reached(struct session *s, enum limit limit, int64_t have)
 {
@@ -621,14 +644,11 @@ learn_kin(struct sessions *all, const struct session_ask *ask,
 	*parent = NULL;
 	for (size_t i = f->nkin; i-- > 0;) {
 		const struct session_kin *kin = &f->kin[i];
-		struct session *s = locked(all, ask, kin->sid, *parent,
-		    kin->first_use > 0 ? kin->first_use : now, now);
+		struct session *s =
+		    locked(all, ask, kin->sid, *parent, kin->first_use, now);
 		if (s == NULL)
 			return false;
-		if (s->limits_gen < 0) { /* no token of its own has said better */
-			set_limits(s, &kin->limits, kin->vm_ms, true);
-			set_grant(s, kin->grant);
-		}
+		take_told(s, kin);
 		*parent = session_ref(s);
 		pthread_mutex_unlock(&s->shard->lock);
 	}
@@ -645,6 +665,8 @@ session_learn(struct sessions *all, const struct session_ask *ask,
 	    (s = locked(all, ask, ask->sid, parent, f->first_use, now)) == NULL)
 		return SESSION_INVALID;
 	int64_t gen = f->gen > ask->gen ? f->gen : ask->gen;
+	if (f->has_newer)
+		take_told(s, &f->newer);
 	take_limits(s, ask);
 	/* an answer that comes late says nothing of what has begun since */
 	if (ask->turn.n > 0 && !ask->turns_concurrent && gen >= s->gen)

@@ -89,10 +89,11 @@ enum session_answer session_open(struct sessions *all, const struct session_ask 
 struct session *session_ref(struct session *s);
 void session_unref(struct session *s); /* NULL is fine */
 
-/* An ancestor as the store knows it. */
+/* A session as the store knows it: what its newest token said. */
 struct session_kin {
 	struct str sid;
-	unix_ms first_use; /* 0: not told */
+	unix_ms first_use;
+	int64_t gen;
 	int64_t vm_ms;
 	struct session_limits limits;
 	void *grant; /* NULL: none kept */
@@ -102,6 +103,9 @@ struct session_kin {
 struct session_facts {
 	unix_ms first_use;
 	int64_t gen; /* the largest seen */
+	/* Where that is more than the ask's: what it said, but for sid and first_use. */
+	bool has_newer;
+	struct session_kin newer;
 	size_t nkin; /* parent first */
 	struct session_kin kin[SESSION_ANCESTORS];
 };
@@ -119,6 +123,8 @@ unix_ms session_deadline(const struct session *s, unix_ms expires);
 size_t session_ancestors(
     struct session *s, struct session *out[static SESSION_ANCESTORS]);
 void *session_grant(struct session *s); /* the newest seen; a reference, or NULL */
+/* What holds now, whatever an older token says; each as it was at some moment. */
+struct session_limits session_limits(const struct session *s);
 
 /* ---- what is counted: on the session and all its ancestors, or on none */
 

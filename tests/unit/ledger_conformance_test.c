@@ -657,6 +657,13 @@ test_a_parent_must_be_known_and_the_same_owners(void **state)
 	assert_int_equal(reply.nkin, 1);
 	assert_true(str_eq(reply.kin[0].sid, STR("parent")));
 	assert_true(str_eq(reply.kin[0].claims, STR("{\"models\":[]}")));
+	assert_int_equal(reply.kin[0].first_use, rig_session(&rig, &parent).first_use);
+	parent.gen++;
+	parent.claims = STR("{\"models\":[\"m\"]}");
+	assert_int_equal(rig_session(&rig, &parent).claims.n, 0); /* its own are newest */
+	parent.gen--;
+	assert_true(
+	    str_eq(rig_session(&rig, &parent).claims, STR("{\"models\":[\"m\"]}")));
 	child.par = STR_NONE;
 	assert_int_equal(visit(child), LEDGER_KIN); /* it was another's child before */
 	child.sid = STR("foreign");
