@@ -227,11 +227,19 @@ buf_init(struct buf *b, size_t max)
 	*b = (struct buf){ .max = max };
 }
 
+static void
+wipe(struct buf *b)
+{
+	if (b->is_secret && b->p != NULL)
+		explicit_bzero(b->p, b->cap);
+}
+
 void
 buf_fini(struct buf *b)
 {
+	wipe(b);
 	free(b->p);
-	buf_init(b, b->max);
+	*b = (struct buf){ .max = b->max, .is_secret = b->is_secret };
 }
 
 void
@@ -239,6 +247,19 @@ buf_reset(struct buf *b)
 {
 	b->n = 0;
 	b->is_over = false;
+}
+
+/* Not realloc(), which leaves what it copied. */
+static char *
+moved(struct buf *b, size_t cap)
+{
+	char *p = mem_alloc(cap);
+
+	if (b->n > 0)
+		memcpy(p, b->p, b->n);
+	wipe(b);
+	free(b->p);
+	return p;
 }
 
 static bool
@@ -251,7 +272,7 @@ grow(struct buf *b, size_t n)
 		return false;
 	while (cap < b->n + n + 1)
 		cap = cap > b->max / 2 ? b->max + 1 : cap * 2;
-	b->p = mem_resize(b->p, cap);
+	b->p = b->is_secret ? moved(b, cap) : mem_resize(b->p, cap);
 	b->cap = cap;
 	return true;
 }

@@ -58,8 +58,9 @@ int ascii_hex_value(char c); /* -1 when it is none */
 struct buf {
 	char *p;
 	size_t n, cap;
-	size_t max;   /* never holds more than this */
-	bool is_over; /* something did not fit; it was left out whole */
+	size_t max;     /* never holds more than this */
+	bool is_over;   /* something did not fit; it was left out whole */
+	bool is_secret; /* set after buf_init(): wiped before its memory goes */
 };
 
 void buf_init(struct buf *b, size_t max); /* allocates nothing yet */

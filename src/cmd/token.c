@@ -203,7 +203,7 @@ read_key(struct mint *m)
 		return usage_refuse(
 		    "token", "--key needs its --alg: HS256, RS256, ES256 ...");
 	report_init(&rep);
-	bool is_read = secret_read(&m->secret, &t, &n, ".", &rep);
+	bool is_read = secret_read(&m->secret, &t, &n, ".", NULL, &rep);
 	if (!is_read)
 		report_say(&rep);
 	report_fini(&rep);

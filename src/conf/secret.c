@@ -8,6 +8,7 @@
 #include <openssl/crypto.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/mman.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -16,6 +17,7 @@ struct resolving {
 	const struct tree *t;
 	const struct node *n;
 	const char *directory;
+	struct secret_files *files;
 	struct report *rep;
 };
 
@@ -27,13 +29,18 @@ missing(const struct resolving *r, const char *why)
 	return false;
 }
 
+/* With a NUL behind it. */
 static void
 secret_set(struct secret *out, struct str bytes)
 {
-	out->bytes = mem_alloc(bytes.n + 1);
-	memcpy(out->bytes, bytes.p, bytes.n);
-	out->bytes[bytes.n] = '\0';
-	out->n = bytes.n;
+	void *pages = mmap(NULL, bytes.n + 1, PROT_READ | PROT_WRITE,
+	    MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+
+	if (pages == MAP_FAILED)
+		abort(); /* as mem_alloc() would */
+	(void)madvise(pages, bytes.n + 1, MADV_DONTDUMP);
+	memcpy(pages, bytes.p, bytes.n);
+	*out = (struct secret){ pages, bytes.n };
 }
 
 /* Files end with a newline that nobody means. */
@@ -60,16 +67,110 @@ accept(const struct resolving *r, struct secret *out, struct str bytes)
 	return true;
 }
 
+/* ---- variables, which are taken */
+
+struct taken {
+	char *name;
+	struct secret value;
+	struct taken *next;
+};
+
+static struct taken *all_taken;
+
+static struct taken *
+find_taken(struct str name)
+{
+	for (struct taken *t = all_taken; t != NULL; t = t->next)
+		if (str_eq(name, str_of(t->name)))
+			return t;
+	return NULL;
+}
+
+/* Out of the environment, where it stands: a pointer to it may be anybody's. */
+static struct taken *
+take(struct str name, char *value)
+{
+	struct taken *t = find_taken(name);
+	struct str text = str_of(value);
+
+	if (t == NULL) {
+		t = mem_zalloc(sizeof(*t));
+		t->name = str_dup(name);
+		t->next = all_taken;
+		all_taken = t;
+	}
+	secret_wipe(&t->value);
+	secret_set(&t->value, text);
+	OPENSSL_cleanse(value - name.n - 1, name.n + 1 + text.n);
+	return t;
+}
+
 static bool
 from_environment(const struct resolving *r, struct secret *out, struct str name)
 {
 	char *variable = str_dup(name);
-	const char *value = getenv(variable);
+	char *value = getenv(variable);
+	const struct taken *t = value != NULL ? take(name, value) : find_taken(name);
 
 	free(variable);
-	if (value == NULL)
+	if (t == NULL)
 		return missing(r, "the environment variable is not set");
-	return accept(r, out, str_of(value));
+	return accept(r, out, (struct str){ t->value.bytes, t->value.n });
+}
+
+/* ---- files */
+
+static struct secret_mark
+mark_of(const struct stat *st)
+{
+	return (struct secret_mark){ st->st_dev, st->st_ino, st->st_size, st->st_ctim,
+		st->st_mtim };
+}
+
+bool
+secret_mark(struct secret_mark *out, const char *path)
+{
+	struct stat st;
+	bool is_there = stat(path, &st) == 0;
+
+	*out = is_there ? mark_of(&st) : (struct secret_mark){ 0 };
+	return is_there || errno != EACCES;
+}
+
+static bool
+is_same_time(struct timespec a, struct timespec b)
+{
+	return a.tv_sec == b.tv_sec && a.tv_nsec == b.tv_nsec;
+}
+
+bool
+secret_mark_eq(const struct secret_mark *a, const struct secret_mark *b)
+{
+	return a->dev == b->dev && a->ino == b->ino && a->size == b->size &&
+	       is_same_time(a->changed, b->changed) &&
+	       is_same_time(a->written, b->written);
+}
+
+void
+secret_files_free(struct secret_files *files)
+{
+	for (size_t i = 0; i < files->n; i++)
+		free(files->p[i].path);
+	free(files->p);
+	*files = (struct secret_files){ 0 };
+}
+
+/* As it is before it is read: what changes meanwhile has another mark afterwards. */
+static void
+note_file(const struct resolving *r, const char *path)
+{
+	struct secret_files *f = r->files;
+	struct secret_mark mark;
+
+	if (f == NULL || !secret_mark(&mark, path))
+		return;
+	f->p = mem_resize(f->p, (f->n + 1) * sizeof(*f->p));
+	f->p[f->n++] = (struct secret_file){ mem_strdup(path), mark };
 }
 
 static bool
@@ -121,6 +222,7 @@ from_path(
 	if (!str_starts(path, STR("/")))
 		buf_fmt(&full, "%s/", directory);
 	buf_str(&full, path);
+	note_file(r, buf_cstr(&full));
 	/* O_NONBLOCK: a FIFO must not hold up the start */
 	int fd = open(buf_cstr(&full), O_RDONLY | O_CLOEXEC | O_NOCTTY | O_NONBLOCK);
 	buf_fini(&full);
@@ -183,9 +285,9 @@ static const struct {
 
 bool
 secret_read(struct secret *out, const struct tree *t, const struct node *n,
-    const char *directory, struct report *rep)
+    const char *directory, struct secret_files *files, struct report *rep)
 {
-	const struct resolving r = { t, n, directory, rep };
+	const struct resolving r = { t, n, directory, files, rep };
 	struct str text;
 
 	if (!node_str(t, n, rep, &text))
@@ -205,9 +307,10 @@ secret_read(struct secret *out, const struct tree *t, const struct node *n,
 void
 secret_wipe(struct secret *s)
 {
-	if (s->bytes != NULL)
+	if (s->bytes != NULL) {
 		OPENSSL_cleanse(s->bytes, s->n);
-	free(s->bytes);
+		(void)munmap(s->bytes, s->n + 1);
+	}
 	*s = (struct secret){ 0 };
 }
 

@@ -397,21 +397,13 @@ check_readable(
 void
 settings_check_readable(const struct settings *s, struct report *rep)
 {
-	char *directory = directory_of(s->tree->file);
-
 	check_readable(s, "", s->tree->file, rep);
 	for (size_t i = 0; i < s->policies.n; i++)
 		check_readable(s, "policies", s->policies.p[i], rep);
 	if (s->tls_roots != NULL)
 		check_readable(s, "tls.roots", s->tls_roots, rep);
-	for (size_t i = 0; i < ROWS; i++) {
-		const struct node *n =
-		    rows[i].type == &type_SECRET ? node_of(s, rows[i].key) : NULL;
-		struct secret again = { 0 };
-		if (n != NULL && secret_read(&again, s->tree, n, directory, rep))
-			secret_wipe(&again);
-	}
-	free(directory);
+	for (size_t i = 0; i < s->secret_files.n; i++)
+		check_readable(s, "", s->secret_files.p[i].path, rep);
 }
 
 void
@@ -430,6 +422,7 @@ settings_new(struct load *load)
 {
 	load->s = mem_zalloc(sizeof(*load->s));
 	load->s->tree = load->l.t;
+	load->l.secret_files = &load->s->secret_files;
 	if (load->l.t != NULL) {
 		rows_hide(&load->l, &all_rows, load->l.t->root);
 		(void)rows_read(
@@ -540,12 +533,30 @@ settings_load_file_ahead(const char *path, struct report *rep)
 	return load_file(path, AHEAD, rep);
 }
 
+static void
+free_fields(struct settings *s, bool reloadable)
+{
+	for (size_t i = 0; i < ROWS; i++)
+		if (rows[i].is_reloadable == reloadable && rows[i].type->free != NULL)
+			rows[i].type->free((char *)s + rows[i].offset);
+}
+
+void
+settings_prune(struct settings *s)
+{
+	free_fields(s, true);
+	s->is_pruned = true;
+}
+
 void
 settings_free(struct settings *s)
 {
 	if (s == NULL)
 		return;
-	rows_free(&all_rows, s);
+	free_fields(s, false);
+	if (!s->is_pruned)
+		free_fields(s, true);
+	secret_files_free(&s->secret_files);
 	tree_free(s->tree);
 	free(s);
 }

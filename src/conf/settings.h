@@ -70,6 +70,8 @@ struct settings {
 	char *ledger_url;
 	struct secret ledger_password;
 
+	struct secret_files secret_files; /* that references named */
+	bool is_pruned;
 	struct tree *tree; /* keeps marks and texts alive; NULL for defaults */
 };
 
@@ -92,6 +94,8 @@ struct settings *settings_load_file_ahead(
 /* What `weir run` serves without a configuration: this machine, and nobody else. */
 struct settings *settings_laptop(struct report *rep) MUST_CHECK;
 void settings_free(struct settings *s); /* wipes secrets */
+/* Wipes and frees what can be reloaded: settings_not_reloadable() wants none of it. */
+void settings_prune(struct settings *s);
 
 /* Without listen.proxy there is nothing to run: an error. */
 void settings_check_listener(const struct settings *s, struct report *rep);

@@ -360,7 +360,7 @@ reference_read(
     const struct loading *l, const struct row *row, const struct node *n, void *field)
 {
 	(void)row;
-	return secret_read(field, l->t, n, l->directory, l->rep);
+	return secret_read(field, l->t, n, l->directory, l->secret_files, l->rep);
 }
 
 static bool

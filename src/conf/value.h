@@ -16,7 +16,8 @@ struct loading {
 	struct tree *t;
 	const char *directory; /* absolute; relative paths begin here */
 	struct report *rep;
-	bool is_ahead; /* rows marked LATER count, too */
+	bool is_ahead;                     /* rows marked LATER count, too */
+	struct secret_files *secret_files; /* NULL: nobody wants to know */
 };
 
 struct row;

@@ -22,6 +22,7 @@
 #include "daemon/notify.h"
 #include "daemon/rights.h"
 #include "daemon/sockets.h"
+#include "daemon/watch.h"
 #include "daemon/worker.h"
 #include "policy/compile.h"
 #include "wire/json.h"
@@ -37,7 +38,7 @@ struct control {
 	const struct control_options *o;
 	struct loop *loop;
 	struct snapshot *snapshot;
-	struct snapshot *begun; /* what cannot be reloaded is in force as it says */
+	struct settings *begun; /* what cannot be reloaded is in force as it says */
 	uint64_t generation;
 	struct sockets sockets;
 	struct journal *journal;
@@ -49,6 +50,7 @@ struct control {
 	size_t nworker, nlive;
 	struct health *health;
 	struct admin *admin;
+	struct watch *keys;        /* the files that secrets were read from */
 	pthread_rwlock_t log_lock; /* workers log while a reload replaces it: */
 	struct redactor *log_redactor;
 	struct event *sig[4];
@@ -169,6 +171,7 @@ publish(struct control *c, struct snapshot *s)
 {
 	for (size_t i = 0; i < c->nworker; i++)
 		worker_reload(c->worker[i], s);
+	watch_set(c->keys, &s->settings->secret_files);
 	snapshot_unref(c->snapshot);
 	c->snapshot = s;
 }
@@ -230,7 +233,7 @@ reload(struct control *c)
 		count_add(COUNT_RELOAD_FAILURES, 1);
 		log_error("reload refused: what was in force stays in force");
 	} else {
-		log_not_reloadable(c->begun->settings, s->settings);
+		log_not_reloadable(c->begun, s->settings);
 		set_log(c, s->settings);
 		publish(c, s);
 		count_add(COUNT_RELOADS, 1);
@@ -251,7 +254,15 @@ on_watch(void *arg)
 		log_info("this machine's addresses changed");
 		publish(c, s);
 	}
+	watch_look(c->keys);
 	timer_set(c->loop, &c->watch, WATCH_EVERY);
+}
+
+static void
+on_keys(void *arg)
+{
+	log_info("a file that a secret is read from was changed: reloading");
+	reload(arg);
 }
 
 static void
@@ -771,6 +782,8 @@ start(struct control *c)
 	give_sockets(c);
 	if ((code = start_workers(c)) != 0)
 		return code;
+	c->keys = watch_new(c->loop, on_keys, c);
+	watch_set(c->keys, &set->secret_files);
 	timer_init(&c->watch, on_watch, c);
 	timer_set(c->loop, &c->watch, WATCH_EVERY);
 	timer_init(&c->head, on_head, c);
@@ -789,6 +802,7 @@ take_down(struct control *c)
 	timer_clear(&c->watch);
 	timer_clear(&c->head);
 	timer_clear(&c->drain);
+	watch_free(c->keys);
 	admin_free(c->admin);
 	if (c->ledger != NULL)
 		ledger_close(c->ledger); /* what it still has to say goes to the loops */
@@ -804,11 +818,26 @@ take_down(struct control *c)
 	tokens_free(c->tokens);
 	limits_free(c->limits);
 	snapshot_unref(c->snapshot);
-	snapshot_unref(c->begun);
+	settings_free(c->begun);
 	log_filter(NULL, NULL);
 	redactor_free(c->log_redactor);
 	pthread_rwlock_destroy(&c->log_lock);
 	loop_free(c->loop);
+}
+
+/* Of its own, for it outlives the keys of the first snapshot. */
+static int
+remember_begun(struct control *c)
+{
+	struct report again; /* it was said */
+
+	report_init(&again);
+	c->begun = load_settings(c, &again);
+	report_fini(&again);
+	if (c->begun == NULL)
+		return EXIT_CONFIG;
+	settings_prune(c->begun);
+	return 0;
 }
 
 static int
@@ -828,10 +857,7 @@ load_first(struct control *c)
 		c->snapshot = load_snapshot(c, set, &rep);
 	report_say(&rep);
 	report_fini(&rep);
-	if (c->snapshot == NULL)
-		return EXIT_CONFIG;
-	c->begun = snapshot_ref(c->snapshot);
-	return 0;
+	return c->snapshot != NULL ? remember_begun(c) : EXIT_CONFIG;
 }
 
 int

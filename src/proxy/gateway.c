@@ -610,6 +610,7 @@ gateway_start(struct gateway *g, struct engine *e, struct spend *spend,
 		.done = done,
 		.arg = arg };
 	buf_init(&g->up, CALL_BODY_MAX + (size_t)2 * 1024 * 1024);
+	g->up.is_secret = true; /* the credential is in it */
 	buf_init(&g->head, x->snapshot->response_limit.head + SCRATCH);
 	buf_init(&g->down, DOWN_MAX);
 	scrub_init(&g->scrub,

@@ -3,6 +3,7 @@
  */
 #include "proxy/scrub.h"
 
+#include <openssl/crypto.h>
 #include <string.h>
 
 #define SECRET_LEAST 8
@@ -11,10 +12,13 @@
 static void
 add_form(struct scrub *s, struct arena *a, struct str form)
 {
-	struct str kept = arena_str(a, form);
+	char *kept = arena_alloc(a, form.n);
 
-	if (kept.p != NULL && kept.n >= SECRET_LEAST && s->nform < SCRUB_FORMS)
-		s->form[s->nform++] = kept;
+	if (kept == NULL || form.n < SECRET_LEAST || s->nform == SCRUB_FORMS)
+		return;
+	memcpy(kept, form.p, form.n);
+	s->memory[s->nform] = kept;
+	s->form[s->nform++] = (struct str){ kept, form.n };
 }
 
 static void
@@ -23,6 +27,7 @@ add_hex(struct scrub *s, struct arena *a, struct str secret, const char *digits)
 	struct buf b;
 
 	buf_init(&b, secret.n * 2);
+	b.is_secret = true;
 	for (size_t i = 0; i < secret.n; i++) {
 		unsigned char c = (unsigned char)secret.p[i];
 		buf_char(&b, digits[c >> 4]);
@@ -46,6 +51,7 @@ add_base64(
 	struct buf b;
 
 	buf_init(&b, secret.n * 2);
+	b.is_secret = true;
 	for (size_t at = first; at * 6 + 6 <= bits; at++) {
 		unsigned value = 0;
 		for (size_t i = at * 6; i < at * 6 + 6; i++) {
@@ -77,6 +83,9 @@ scrub_init(struct scrub *s, struct str secret, struct arena *a)
 void
 scrub_fini(struct scrub *s)
 {
+	for (size_t i = 0; i < s->nform; i++)
+		OPENSSL_cleanse(s->memory[i], s->form[i].n);
+	s->nform = 0;
 	buf_fini(&s->held);
 }
 

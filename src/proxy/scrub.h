@@ -16,6 +16,7 @@
 
 struct scrub {
 	struct str form[SCRUB_FORMS]; /* the arena's; all of one secret */
+	char *memory[SCRUB_FORMS];    /* theirs, to be wiped */
 	size_t nform;
 	struct buf held; /* the beginning of a form, perhaps */
 };
