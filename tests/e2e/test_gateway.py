@@ -10,6 +10,7 @@ import threading
 import pytest
 
 from rig import client as rig_client
+from rig import manual
 from rig import provider as rig_provider
 from rig import token as tokens
 from rig import weir as rig_weir
@@ -758,3 +759,16 @@ def test_a_stream_whose_session_ends_is_cut_as_its_family_ends_one(gateway, prov
     record = g.weir.finals(1)[0]
     assert record["close"] == "weir" and record["usd"]["basis"] == "estimate"
     assert 0 < nano(record["usd"]["charged"]) <= nano(record["usd"]["reserved"])
+
+
+# -- what is written down
+
+
+def test_the_manual_s_curl_calls_a_model_and_sees_what_is_left(gateway, provider):
+    g = gateway(sessions=keyed())
+    provider.answer = rig_provider.message_stream(texts=("hello ", "you"))
+    script = next(block for block in manual.blocks("weir-gateway.7", "CLIENTS") if block.startswith("$ curl"))
+    script = manual.commands(script).replace("weir:8787", "127.0.0.1:%s" % g.door.port)
+    script = script.replace("TOKEN", tokens.mint(SECRET, budget={"sessionUsd": "1"}))
+    done = subprocess.run(["sh", "-ec", script], capture_output=True, text=True, check=True)
+    assert '"text": "you"' in done.stdout and '"sid":"s1"' in done.stdout
