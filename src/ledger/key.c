@@ -157,3 +157,15 @@ ledger_jti_name(struct buf *to, struct str issuer, struct str tenant, struct str
 	key_put(to, tenant);
 	key_put(to, jti);
 }
+
+const char key_note_letters[] = {
+	[LEDGER_NOTE_JTI] = 'j',
+	[LEDGER_NOTE_ARM] = 'a',
+	[LEDGER_NOTE_OBJECT] = 'o',
+};
+
+bool
+key_is_object(struct str note)
+{
+	return note.n > 0 && note.p[0] == key_note_letters[LEDGER_NOTE_OBJECT];
+}

@@ -6,6 +6,7 @@
  *	a tenant's   n 6:issuer4:acme d20786        in a window: with its number
  *	all          a m682                         all public ones: p d20786
  *	a call       request#attempt
+ *	a note       j, a or o, and its name
  *
  * (Without the spaces.)  Pure; any thread.
  */
@@ -35,6 +36,9 @@ bool key_scope_read(struct str key, struct ledger_scope *s, int64_t *number) MUS
 /* Which day or month since 1970 it is (UTC); 0 for LEDGER_EVER. */
 int64_t window_number(enum ledger_window w, usec now);
 void key_window(struct buf *to, enum ledger_window w, int64_t number);
+
+extern const char key_note_letters[]; /* by enum ledger_note_kind */
+bool key_is_object(struct str note);
 
 /* Names the deleted without saying who they were. */
 void key_tomb(

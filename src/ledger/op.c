@@ -159,11 +159,10 @@ set_tombs(struct ledger_op *op)
 static struct str
 note_key(struct ledger_op *op, enum ledger_note_kind kind, struct str name)
 {
-	static const char letters[] = "jao";
 	struct buf key;
 
 	buf_init(&key, 2 * TEXT_MAX);
-	buf_char(&key, letters[kind]);
+	buf_char(&key, key_note_letters[kind]);
 	buf_str(&key, name);
 	return take_key(op, &key);
 }

@@ -53,6 +53,12 @@ end
 function asked.note_put()
 	local key = arg()
 	local row = { session = arg(), text = arg(), number = arg(), ends = arg() }
+	if key:sub(1, 1) == 'o' then -- an object: nobody takes it from its session
+		local old = get('note', key)
+		if old and tonumber(old.ends) > clock and old.session ~= row.session then
+			return 'OWNER'
+		end
+	end
 	put('note', key, row)
 	until_then('note', key, tonumber(row.ends))
 	return 'OK'

@@ -350,9 +350,23 @@ step_revoke(struct stepper *st, struct ledger_op *op)
 
 /* ---- notes */
 
+/* Nobody takes an object from the session that made it. */
+static bool
+is_anothers(struct stepper *st, const struct ledger_op *op)
+{
+	struct row_note row;
+
+	return key_is_object(op->note) && stepper_get(st, ROW_NOTE, op->note, &row) &&
+	       row.ends > st->meta.clock && !str_eq(row.session, op->session);
+}
+
 static void
 step_note_put(struct stepper *st, struct ledger_op *op)
 {
+	if (is_anothers(st, op)) {
+		op->reply.answer = LEDGER_OWNER;
+		return;
+	}
 	stepper_put(st, ROW_NOTE, op->note,
 	    &(struct row_note){ op->number, op->until, op->session, op->text });
 	op->reply.answer = LEDGER_OK;

@@ -182,7 +182,8 @@ struct ledger_forget {
 /*
  * What else lasts: a name, some text, and when it ends.  An arm's name is its socket or
  * address, a revocation's is ledger_jti_name(), an object's (provider, id) that
- * of what a provider keeps for a session.
+ * of what a provider keeps for a session.  An object that is another session's is not
+ * put again: LEDGER_OWNER.
  */
 enum ledger_note_kind { LEDGER_NOTE_JTI, LEDGER_NOTE_ARM, LEDGER_NOTE_OBJECT };
 

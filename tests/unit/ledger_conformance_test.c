@@ -853,6 +853,35 @@ test_notes_are_there_until_their_time(void **state)
 	assert_int_equal(rig_note_delete(&rig, &note).answer, LEDGER_UNKNOWN);
 }
 
+static void
+test_an_object_stays_with_the_session_that_made_it(void **state)
+{
+	struct ledger_note note = { .kind = LEDGER_NOTE_OBJECT,
+		.issuer = STR("iss"),
+		.tenant = STR("acme"),
+		.sid = STR("s"),
+		.name = STR("openai resp_1"),
+		.number = 1 };
+
+	(void)state;
+	note.until = rig_note_get(&rig, &note).now + HOUR_US;
+	assert_int_equal(rig_note_put(&rig, &note).answer, LEDGER_OK);
+	note.number = 2;
+	assert_int_equal(rig_note_put(&rig, &note).answer, LEDGER_OK);
+	note.sid = STR("other");
+	assert_int_equal(rig_note_put(&rig, &note).answer, LEDGER_OWNER);
+	assert_true(str_eq(rig_note_get(&rig, &note).note.sid, STR("s")));
+	assert_int_equal(rig_note_get(&rig, &note).note.number, 2);
+	atomic_store(&rig.shift_us, 2 * HOUR_US); /* what has ended is nobody's */
+	note.until += 2 * HOUR_US;
+	assert_int_equal(rig_note_put(&rig, &note).answer, LEDGER_OK);
+	atomic_store(&rig.shift_us, 0);
+	note.kind = LEDGER_NOTE_ARM; /* an arm goes to whoever is armed last */
+	assert_int_equal(rig_note_put(&rig, &note).answer, LEDGER_OK);
+	note.sid = STR("s");
+	assert_int_equal(rig_note_put(&rig, &note).answer, LEDGER_OK);
+}
+
 /* ---- restarts */
 
 static void
@@ -944,6 +973,7 @@ run_group(enum rig_kind of, const char *name)
 		test(test_a_tenant_goes_with_all_its_sessions),
 		test(test_a_correction_is_made_once_and_takes_no_more_than_was_spent),
 		test(test_notes_are_there_until_their_time),
+		test(test_an_object_stays_with_the_session_that_made_it),
 		test(test_a_restart_forgets_nothing),
 	};
 
