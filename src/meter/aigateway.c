@@ -625,6 +625,15 @@ take_model(struct answer *a, struct gateway *s, const struct scan_value *v, size
 		usage_name(s->model, v->text);
 }
 
+/* What the provider behind the gateway keeps. */
+static void
+take_kept(struct answer *a, struct gateway *s, const struct scan_value *v, size_t offset)
+{
+	(void)s;
+	if (v->type == JSON_STRING && !v->is_cut)
+		usage_keeps(&a->usage, (enum reference_kind)offset, v->text);
+}
+
 static void
 take_text(struct answer *a, struct gateway *s, const struct scan_value *v, size_t offset)
 {
@@ -665,6 +674,10 @@ take_type(struct answer *a, struct gateway *s, const struct scan_value *v, size_
 	ROW(take_count, AT(reasoning), "usage", "outputTokens", "reasoning") \
 	ROW(take_count, AT(reasoning), "usage", "reasoningTokens") \
 	ROW(take_cost, 0, "providerMetadata", "gateway", "cost") \
+	ROW(take_kept, REFERENCE_RESPONSE, "providerMetadata", "openai", "responseId") \
+	ROW(take_kept, REFERENCE_RESPONSE, "providerMetadata", "azure", "responseId") \
+	ROW(take_kept, REFERENCE_CONTAINER, "providerMetadata", "anthropic", \
+	    "container", "id") \
 	ROW(take_model, 0, "modelId") \
 	ROW(take_model, 0, "response", "modelId") \
 	ROW(take_text, 0, "delta") \

@@ -24,7 +24,7 @@ form_of(const struct call *c, const struct http_head *head)
 	struct str type = f != NULL ? f->value : STR_NONE;
 	size_t end;
 
-	if (c->is_free || head->status < 200 || head->status > 299)
+	if ((c->is_free && !c->shows) || head->status < 200 || head->status > 299)
 		return ANSWER_EMPTY;
 	if (str_find(type, ';', &end))
 		type = str_sub(type, 0, end);

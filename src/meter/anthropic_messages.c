@@ -762,6 +762,14 @@ take_text(struct answer *a, const struct scan_value *v, size_t offset)
 	answer_text(a, v);
 }
 
+/* A container that code ran in, a file that it made: later calls may name them. */
+static void
+take_kept(struct answer *a, const struct scan_value *v, size_t offset)
+{
+	if (v->type == JSON_STRING && !v->is_cut)
+		usage_keeps(&a->usage, (enum reference_kind)offset, v->text);
+}
+
 #define AT(field) offsetof(struct anthropic, field)
 #define ONE(field) offsetof(struct figures, field)
 
@@ -808,6 +816,13 @@ take_text(struct answer *a, const struct scan_value *v, size_t offset)
 	ROW(take_model, 0, "message", "model") \
 	ROW(take_stop, 0, "stop_reason") \
 	ROW(take_stop, 0, "delta", "stop_reason") \
+	ROW(take_kept, REFERENCE_CONTAINER, "container", "id") \
+	ROW(take_kept, REFERENCE_CONTAINER, "message", "container", "id") \
+	ROW(take_kept, REFERENCE_CONTAINER, "delta", "container", "id") \
+	ROW(take_kept, REFERENCE_FILE, "content", "[]", "content", "content", "[]", \
+	    "file_id") \
+	ROW(take_kept, REFERENCE_FILE, "content_block", "content", "content", "[]", \
+	    "file_id") \
 	ROW(take_type, 0, "type") \
 	ROW(take_index, 0, "index") \
 	ROW(take_announced, 0, "delta", "estimated_tokens") \

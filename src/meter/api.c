@@ -48,57 +48,80 @@ shape_of(enum provider_kind kind)
 #define OPENAI_LIKE (KIND(OPENAI) | KIND(VERCEL) | KIND(OPENROUTER) | KIND(LITELLM))
 #define ANTHROPIC_LIKE (KIND(ANTHROPIC) | KIND(VERCEL) | KIND(OPENROUTER) | KIND(LITELLM))
 
+/* Whose answer is that of a call of which the path has the response's id. */
+#define KEEPS_RESPONSES (KIND(OPENAI) | KIND(LITELLM))
+
+enum what { COSTS, IS_FREE, IS_OBJECT, SHOWS_OBJECT };
+
 /*
- * {model} is one segment, up to a colon.  What is not here is refused: a path that
- * nobody meters is how money leaves.
+ * {model} and {object} are one segment, up to a colon.  What is not here is refused: a
+ * path that nobody meters is how money leaves.
  */
 static const struct route {
 	unsigned kinds;
 	const char *method, *path;
 	const struct api *api;
-	bool is_free;
+	enum what what;
 } routes[] = {
-	{ ANTHROPIC_LIKE, "POST", "/v1/messages", &api_anthropic_messages, false },
-	{ KIND(OPENROUTER), "POST", "/api/v1/messages", &api_anthropic_messages, false },
+	{ ANTHROPIC_LIKE, "POST", "/v1/messages", &api_anthropic_messages, COSTS },
+	{ KIND(OPENROUTER), "POST", "/api/v1/messages", &api_anthropic_messages, COSTS },
 	{ KIND(ANTHROPIC), "POST", "/v1/messages/count_tokens", &api_anthropic_messages,
-	    true },
-	{ KIND(ANTHROPIC), "GET", "/v1/models", &api_anthropic_messages, true },
-	{ KIND(ANTHROPIC), "GET", "/v1/models/{model}", &api_anthropic_messages, true },
+	    IS_FREE },
+	{ KIND(ANTHROPIC), "GET", "/v1/models", &api_anthropic_messages, IS_FREE },
+	{ KIND(ANTHROPIC), "GET", "/v1/models/{model}", &api_anthropic_messages,
+	    IS_FREE },
 
-	{ OPENAI_LIKE, "POST", "/v1/chat/completions", &api_openai_chat, false },
-	{ OPENAI_LIKE, "POST", "/chat/completions", &api_openai_chat, false },
-	{ KIND(OPENROUTER), "POST", "/api/v1/chat/completions", &api_openai_chat, false },
-	{ OPENAI_LIKE, "POST", "/v1/responses", &api_openai_responses, false },
-	{ OPENAI_LIKE, "POST", "/responses", &api_openai_responses, false },
-	{ KIND(OPENROUTER), "POST", "/api/v1/responses", &api_openai_responses, false },
+	{ OPENAI_LIKE, "POST", "/v1/chat/completions", &api_openai_chat, COSTS },
+	{ OPENAI_LIKE, "POST", "/chat/completions", &api_openai_chat, COSTS },
+	{ KIND(OPENROUTER), "POST", "/api/v1/chat/completions", &api_openai_chat, COSTS },
+	{ OPENAI_LIKE, "POST", "/v1/responses", &api_openai_responses, COSTS },
+	{ OPENAI_LIKE, "POST", "/responses", &api_openai_responses, COSTS },
+	{ KIND(OPENROUTER), "POST", "/api/v1/responses", &api_openai_responses, COSTS },
 	{ KIND(OPENAI), "POST", "/v1/responses/input_tokens", &api_openai_responses,
-	    true },
-	{ KIND(OPENAI), "POST", "/responses/input_tokens", &api_openai_responses, true },
-	{ OPENAI_LIKE, "POST", "/v1/embeddings", &api_openai_embeddings, false },
-	{ OPENAI_LIKE, "POST", "/embeddings", &api_openai_embeddings, false },
-	{ KIND(OPENROUTER), "POST", "/api/v1/embeddings", &api_openai_embeddings, false },
-	{ OPENAI_LIKE, "GET", "/v1/models", &api_openai_chat, true },
-	{ OPENAI_LIKE, "GET", "/models", &api_openai_chat, true },
-	{ OPENAI_LIKE, "GET", "/v1/models/{model}", &api_openai_chat, true },
-	{ KIND(OPENROUTER), "GET", "/api/v1/models", &api_openai_chat, true },
+	    IS_FREE },
+	{ KIND(OPENAI), "POST", "/responses/input_tokens", &api_openai_responses,
+	    IS_FREE },
+	{ KEEPS_RESPONSES, "GET", "/v1/responses/{object}", &api_openai_responses,
+	    SHOWS_OBJECT },
+	{ KEEPS_RESPONSES, "GET", "/responses/{object}", &api_openai_responses,
+	    SHOWS_OBJECT },
+	{ KEEPS_RESPONSES, "DELETE", "/v1/responses/{object}", &api_openai_responses,
+	    IS_OBJECT },
+	{ KEEPS_RESPONSES, "DELETE", "/responses/{object}", &api_openai_responses,
+	    IS_OBJECT },
+	{ KEEPS_RESPONSES, "POST", "/v1/responses/{object}/cancel", &api_openai_responses,
+	    SHOWS_OBJECT },
+	{ KEEPS_RESPONSES, "POST", "/responses/{object}/cancel", &api_openai_responses,
+	    SHOWS_OBJECT },
+	{ KEEPS_RESPONSES, "GET", "/v1/responses/{object}/input_items",
+	    &api_openai_responses, IS_OBJECT },
+	{ KEEPS_RESPONSES, "GET", "/responses/{object}/input_items",
+	    &api_openai_responses, IS_OBJECT },
+	{ OPENAI_LIKE, "POST", "/v1/embeddings", &api_openai_embeddings, COSTS },
+	{ OPENAI_LIKE, "POST", "/embeddings", &api_openai_embeddings, COSTS },
+	{ KIND(OPENROUTER), "POST", "/api/v1/embeddings", &api_openai_embeddings, COSTS },
+	{ OPENAI_LIKE, "GET", "/v1/models", &api_openai_chat, IS_FREE },
+	{ OPENAI_LIKE, "GET", "/models", &api_openai_chat, IS_FREE },
+	{ OPENAI_LIKE, "GET", "/v1/models/{model}", &api_openai_chat, IS_FREE },
+	{ KIND(OPENROUTER), "GET", "/api/v1/models", &api_openai_chat, IS_FREE },
 
-	{ KIND(VERCEL), "POST", "/v4/ai/language-model", &api_aigateway, false },
-	{ KIND(VERCEL), "POST", "/v3/ai/language-model", &api_aigateway, false },
-	{ KIND(VERCEL), "GET", "/v4/ai/config", &api_aigateway, true },
-	{ KIND(VERCEL), "GET", "/v3/ai/config", &api_aigateway, true },
+	{ KIND(VERCEL), "POST", "/v4/ai/language-model", &api_aigateway, COSTS },
+	{ KIND(VERCEL), "POST", "/v3/ai/language-model", &api_aigateway, COSTS },
+	{ KIND(VERCEL), "GET", "/v4/ai/config", &api_aigateway, IS_FREE },
+	{ KIND(VERCEL), "GET", "/v3/ai/config", &api_aigateway, IS_FREE },
 
 	{ KIND(GEMINI), "POST", "/{version}/models/{model}:generateContent", &api_gemini,
-	    false },
+	    COSTS },
 	{ KIND(GEMINI), "POST", "/{version}/models/{model}:streamGenerateContent",
-	    &api_gemini, false },
+	    &api_gemini, COSTS },
 	{ KIND(GEMINI), "POST", "/{version}/models/{model}:countTokens", &api_gemini,
-	    true },
+	    IS_FREE },
 	{ KIND(GEMINI), "POST", "/{version}/models/{model}:embedContent",
-	    &api_gemini_embed, false },
+	    &api_gemini_embed, COSTS },
 	{ KIND(GEMINI), "POST", "/{version}/models/{model}:batchEmbedContents",
-	    &api_gemini_embed, false },
-	{ KIND(GEMINI), "GET", "/{version}/models", &api_gemini, true },
-	{ KIND(GEMINI), "GET", "/{version}/models/{model}", &api_gemini, true },
+	    &api_gemini_embed, COSTS },
+	{ KIND(GEMINI), "GET", "/{version}/models", &api_gemini, IS_FREE },
+	{ KIND(GEMINI), "GET", "/{version}/models/{model}", &api_gemini, IS_FREE },
 };
 
 static const char *const versions[] = { "v1beta", "v1", "v1alpha" };
@@ -131,30 +154,30 @@ is_version(struct str s)
 	return false;
 }
 
-/* "{model}" or "{version}" in the pattern: takes one segment of the path. */
+/* "{model}", "{object}" or "{version}" in the pattern: takes one segment of the path. */
 static bool
-take_hole(struct str *pattern, struct str *path, struct str *model)
+take_hole(struct str *pattern, struct str *path, struct str *name)
 {
 	struct str segment = take_segment(path);
-	bool is_model = str_starts(*pattern, STR("{model}"));
+	bool is_version_hole = str_starts(*pattern, STR("{version}"));
 	size_t end;
 
 	if (!str_find(*pattern, '}', &end) || segment.n == 0)
 		return false;
 	*pattern = str_sub(*pattern, end + 1, pattern->n);
-	if (!is_model)
+	if (is_version_hole)
 		return is_version(segment);
-	*model = segment;
+	*name = segment;
 	return true;
 }
 
 static bool
-path_fits(struct str pattern, struct str path, struct str *model)
+path_fits(struct str pattern, struct str path, struct str *name)
 {
-	*model = STR_NONE;
+	*name = STR_NONE;
 	while (pattern.n > 0) {
 		if (pattern.p[0] == '{') {
-			if (!take_hole(&pattern, &path, model))
+			if (!take_hole(&pattern, &path, name))
 				return false;
 			continue;
 		}
@@ -167,7 +190,7 @@ path_fits(struct str pattern, struct str path, struct str *model)
 }
 
 static const struct route *
-find_route(enum provider_kind kind, struct str method, struct str path, struct str *model)
+find_route(enum provider_kind kind, struct str method, struct str path, struct str *name)
 {
 	size_t query;
 
@@ -176,7 +199,7 @@ find_route(enum provider_kind kind, struct str method, struct str path, struct s
 	for (size_t i = 0; i < sizeof(routes) / sizeof(routes[0]); i++)
 		if ((routes[i].kinds & 1u << kind) != 0 &&
 		    str_eq(method, str_of(routes[i].method)) &&
-		    path_fits(str_of(routes[i].path), path, model))
+		    path_fits(str_of(routes[i].path), path, name))
 			return &routes[i];
 	return NULL;
 }
@@ -184,10 +207,27 @@ find_route(enum provider_kind kind, struct str method, struct str path, struct s
 const struct api *
 api_find(enum provider_kind kind, struct str method, struct str path)
 {
-	struct str model;
-	const struct route *r = find_route(kind, method, path, &model);
+	struct str name;
+	const struct route *r = find_route(kind, method, path, &name);
 
 	return r != NULL ? r->api : NULL;
+}
+
+bool
+api_shows(enum provider_kind kind, struct str path)
+{
+	struct str name;
+	struct buf b;
+	const struct route *r;
+
+	if (str_find(path, '?', &name.n))
+		path = str_sub(path, 0, name.n);
+	buf_init(&b, path.n + 8);
+	buf_str(&b, path);
+	buf_text(&b, "/id");
+	r = find_route(kind, STR("GET"), buf_view(&b), &name);
+	buf_fini(&b);
+	return r != NULL && r->what == SHOWS_OBJECT;
 }
 
 /* --- requests --- */
@@ -249,22 +289,32 @@ call_read_as(struct call *c, const struct api *api, const struct model_request *
 	return read_body(c, r, model);
 }
 
+/* An empty object says as much as nothing. */
+static bool
+has_no_body(struct call *c, const struct model_request *r)
+{
+	if (r->body.n == 0 ||
+	    (str_eq(r->method, STR("POST")) && str_eq(str_trim(r->body), STR("{}"))))
+		return true;
+	return call_fail(c, CALL_MALFORMED, "this request has no body", 0);
+}
+
 bool
 call_read(struct call *c, const struct model_request *r, struct arena *a)
 {
-	struct str model;
-	const struct route *route = find_route(r->kind, r->method, r->path, &model);
+	struct str name;
+	const struct route *route = find_route(r->kind, r->method, r->path, &name);
 
 	begin_call(c, route != NULL ? route->api : NULL, r, a);
 	if (route == NULL)
 		return call_fail(c, CALL_NOT_METERED, "nobody meters this path", 0);
-	c->is_free = route->is_free;
+	c->is_free = route->what != COSTS;
+	c->shows = route->what == SHOWS_OBJECT;
 	if (c->api->query != NULL && !c->api->query(c))
 		return false;
-	if (route->is_free && str_eq(r->method, STR("GET"))) {
-		if (r->body.n > 0)
-			return call_fail(c, CALL_MALFORMED, "a GET has no body", 0);
-		return true;
-	}
-	return read_body(c, r, model);
+	if (route->what == IS_OBJECT || route->what == SHOWS_OBJECT)
+		return has_no_body(c, r) && call_refers(c, REFERENCE_RESPONSE, name, 0);
+	if (route->what == IS_FREE && str_eq(r->method, STR("GET")))
+		return has_no_body(c, r);
+	return read_body(c, r, name);
 }

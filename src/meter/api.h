@@ -24,6 +24,9 @@ bool call_read_as(struct call *c, const struct api *api, const struct model_requ
     struct str model, struct arena *a) MUST_CHECK;
 /* The family that serves this path, or NULL: for the shape of an early refusal. */
 const struct api *api_find(enum provider_kind kind, struct str method, struct str path);
+/* Can a call that was posted there be asked after: does GET of path/ID show its answer?
+ */
+bool api_shows(enum provider_kind kind, struct str path);
 const struct api *api_named(struct str name); /* NULL: no such family */
 /* How a provider words a refusal when no family is known. */
 enum shape shape_of(enum provider_kind kind);

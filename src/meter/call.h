@@ -63,14 +63,7 @@ struct hosted {
 };
 
 struct reference { /* to an object at the provider that some earlier call made */
-	enum reference_kind {
-		REFERENCE_RESPONSE,
-		REFERENCE_CONVERSATION,
-		REFERENCE_CONTAINER,
-		REFERENCE_FILE,
-		REFERENCE_CACHED,
-		REFERENCE_VECTOR_STORE,
-	} kind;
+	enum reference_kind kind;
 	struct str id;
 };
 
@@ -80,7 +73,9 @@ struct call {
 	struct str path, body; /* the path to send: a key in its query is taken out */
 	struct str query_key;  /* that key; p NULL: none */
 
-	bool is_free;  /* a token counter or a list of models: nothing is metered */
+	bool is_free;  /* a token counter, a list of models, an object: nothing is metered
+			*/
+	bool shows;    /* free, and its answer is that of an earlier call */
 	bool has_body; /* was read */
 
 	struct named model[CALL_MODELS];
@@ -107,6 +102,8 @@ struct call {
 	bool thinking_is_extra; /* not inside the limit */
 
 	bool is_stream, is_background;
+	bool is_unstored; /* the provider is to keep nothing of the answer */
+	bool truncates;   /* the provider may leave parts of a long prompt unread */
 	bool hides_usage; /* the stream will carry usage the client did not ask for */
 	bool asks_reasoning_summary;
 

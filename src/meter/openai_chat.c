@@ -470,7 +470,7 @@ take_spoken(struct answer *a, const struct scan_value *v, size_t offset)
 {
 	(void)offset;
 	if (v->type == JSON_STRING && !v->is_cut)
-		usage_keeps(&a->usage, v->text);
+		usage_keeps(&a->usage, REFERENCE_FILE, v->text);
 }
 
 static void

@@ -38,10 +38,56 @@ read_tools(struct body *b, void *to)
 				      : body_any(b, to);
 }
 
+static bool
+read_reference(struct body *b, enum reference_kind kind)
+{
+	struct str id = STR_NONE;
+	size_t at = b->begin;
+
+	return body_str(b, &id) && (id.p == NULL || call_refers(b->call, kind, id, at));
+}
+
+static bool
+read_file(struct body *b, void *to)
+{
+	(void)to;
+	return read_reference(b, REFERENCE_FILE);
+}
+
+static bool
+read_files(struct body *b, void *to)
+{
+	return body_is(b, JSON_ARRAY) ? body_array(b, false, read_file, to)
+				      : body_any(b, to);
+}
+
+static bool
+read_vector_store(struct body *b, void *to)
+{
+	(void)to;
+	return read_reference(b, REFERENCE_VECTOR_STORE);
+}
+
+static bool
+read_vector_stores(struct body *b, void *to)
+{
+	return body_is(b, JSON_ARRAY) ? body_array(b, false, read_vector_store, to)
+				      : body_any(b, to);
+}
+
+static bool
+read_container_id(struct body *b, void *to)
+{
+	(void)to;
+	return read_reference(b, REFERENCE_CONTAINER);
+}
+
 static const struct member environment_members[] = {
 	{ "type", NULL, body_str, offsetof(struct tool, environment) },
+	{ "container_id", NULL, read_container_id, 0 },
+	{ "file_ids", NULL, read_files, 0 },
 };
-static const struct object environment_object = { .member = environment_members, .n = 1 };
+static const struct object environment_object = { .member = environment_members, .n = 3 };
 
 static bool
 read_environment(struct body *b, void *to)
@@ -50,34 +96,19 @@ read_environment(struct body *b, void *to)
 				       : body_any(b, to);
 }
 
-/* A code interpreter's container: an object at the provider, unless it is a new one. */
+static const struct member container_members[] = {
+	{ "file_ids", NULL, read_files, 0 },
+};
+static const struct object container_object = { .member = container_members, .n = 1 };
+
+/* A code interpreter's container: an object at the provider, or a new one with files. */
 static bool
 read_container(struct body *b, void *to)
 {
-	struct str id = STR_NONE;
-	size_t at = b->begin;
-
-	if (!body_is(b, JSON_STRING))
-		return body_inert(b, to);
-	return body_str(b, &id) && call_refers(b->call, REFERENCE_CONTAINER, id, at);
-}
-
-static bool
-read_file_id(struct body *b, void *to)
-{
-	struct str id = STR_NONE;
-	size_t at = b->begin;
-
-	(void)to;
-	return body_str(b, &id) &&
-	       (id.p == NULL || call_refers(b->call, REFERENCE_VECTOR_STORE, id, at));
-}
-
-static bool
-read_vector_stores(struct body *b, void *to)
-{
-	return body_is(b, JSON_ARRAY) ? body_array(b, false, read_file_id, to)
-				      : body_any(b, to);
+	if (body_is(b, JSON_STRING))
+		return read_container_id(b, to);
+	return body_is(b, JSON_OBJECT) ? body_object(b, &container_object, to)
+				       : body_inert(b, to);
 }
 
 static const struct member tool_members[] = {
@@ -145,7 +176,8 @@ read_tool(struct body *b, void *to)
 /* ---- input */
 
 struct item {
-	struct str type, id, result;
+	struct str type, id, role;
+	bool has_result, has_text; /* what it stands for is in the request */
 };
 
 static bool
@@ -153,19 +185,27 @@ read_result(struct body *b, void *to)
 {
 	struct str data = STR_NONE;
 
-	(void)to;
 	if (!body_is(b, JSON_STRING))
-		return body_inert(b, to);
+		return body_inert(b, NULL);
 	if (!body_str(b, &data))
 		return false;
+	*(bool *)to = data.n > 0;
 	b->call->images++;
 	return true;
+}
+
+static bool
+read_hidden(struct body *b, void *to)
+{
+	*(bool *)to = body_is(b, JSON_STRING) && b->text.n > 0;
+	return body_inert(b, NULL);
 }
 
 static const struct member item_members[] = {
 	{ "type", NULL, body_str, offsetof(struct item, type) },
 	{ "id", NULL, body_str, offsetof(struct item, id) },
-	{ "role", NULL, body_inert, 0 },
+	{ "role", NULL, body_str, offsetof(struct item, role) },
+	{ "container_id", NULL, read_container_id, 0 },
 	{ "content", NULL, openai_read_content, 0 },
 	{ "output", NULL, openai_read_content, 0 },
 	{ "summary", NULL, openai_read_content, 0 },
@@ -179,8 +219,8 @@ static const struct member item_members[] = {
 	{ "queries", NULL, body_inert, 0 },
 	{ "outputs", NULL, body_inert, 0 },
 	{ "code", NULL, body_inert, 0 },
-	{ "result", NULL, read_result, 0 },
-	{ "encrypted_content", NULL, body_inert, 0 },
+	{ "result", NULL, read_result, offsetof(struct item, has_result) },
+	{ "encrypted_content", NULL, read_hidden, offsetof(struct item, has_text) },
 };
 static const struct object item_object = {
 	.member = item_members,
@@ -192,7 +232,13 @@ static const struct object item_object = {
 static bool
 is_reference(const struct item *i)
 {
-	return str_eq(i->type, STR("item_reference"));
+	if (str_eq(i->type, STR("item_reference")))
+		return true;
+	if (i->id.n == 0)
+		return false;
+	return (i->type.n == 0 && i->role.n == 0) ||
+	       (str_eq(i->type, STR("reasoning")) && !i->has_text) ||
+	       (str_eq(i->type, STR("image_generation_call")) && !i->has_result);
 }
 
 static bool
@@ -206,8 +252,7 @@ read_item(struct body *b, void *to)
 	b->call->messages++;
 	if (!body_object(b, &item_object, &item))
 		return false;
-	return !is_reference(&item) ||
-	       call_refers(b->call, REFERENCE_RESPONSE, item.id, at);
+	return !is_reference(&item) || call_refers(b->call, REFERENCE_ITEM, item.id, at);
 }
 
 static bool
@@ -224,12 +269,8 @@ read_input(struct body *b, void *to)
 static bool
 read_previous(struct body *b, void *to)
 {
-	struct str id = STR_NONE;
-	size_t at = b->begin;
-
 	(void)to;
-	return body_str(b, &id) &&
-	       (id.p == NULL || call_refers(b->call, REFERENCE_RESPONSE, id, at));
+	return read_reference(b, REFERENCE_RESPONSE);
 }
 
 static const struct member id_members[] = {
@@ -280,6 +321,30 @@ read_background(struct body *b, void *to)
 {
 	(void)to;
 	return body_bool(b, &b->call->is_background);
+}
+
+static bool
+read_store(struct body *b, void *to)
+{
+	bool is_stored = true;
+
+	(void)to;
+	if (!body_bool(b, &is_stored))
+		return false;
+	b->call->is_unstored = !is_stored;
+	return true;
+}
+
+static bool
+read_truncation(struct body *b, void *to)
+{
+	struct str how = STR_NONE;
+
+	(void)to;
+	if (!body_str(b, &how))
+		return false;
+	b->call->truncates = how.p != NULL && !str_eq(how, STR("disabled"));
+	return true;
 }
 
 static bool
@@ -383,6 +448,8 @@ static const struct member request_members[] = {
 	{ "max_tool_calls", NULL, read_tool_calls, 0 },
 	{ "stream", NULL, read_stream, 0 },
 	{ "background", NULL, read_background, 0 },
+	{ "store", NULL, read_store, 0 },
+	{ "truncation", NULL, read_truncation, 0 },
 	{ "service_tier", NULL, openai_read_tier, 0 },
 	{ "tools", NULL, read_tools, 0 },
 	{ "tool_choice", NULL, openai_read_choice, 0 },
@@ -509,15 +576,18 @@ take_name(
 		usage_name((char *)s + offset, v->text);
 }
 
-/* A conversation, a container: later calls may name it. */
+/* Later calls may name it.  Of a call that is not stored only what it ran in stays. */
 static void
 take_kept(
     struct answer *a, struct responses *s, const struct scan_value *v, size_t offset)
 {
+	enum reference_kind kind = (enum reference_kind)offset;
+
 	(void)s;
-	(void)offset;
+	if (a->call->is_unstored && kind != REFERENCE_CONTAINER)
+		return;
 	if (v->type == JSON_STRING && !v->is_cut)
-		usage_keeps(&a->usage, v->text);
+		usage_keeps(&a->usage, kind, v->text);
 }
 
 static void
@@ -660,10 +730,10 @@ take_byok(
 	ROW(take_status, 0, __VA_ARGS__ "status") \
 	ROW(take_name, offsetof(struct responses, model), __VA_ARGS__ "model") \
 	ROW(take_name, offsetof(struct responses, id), __VA_ARGS__ "id") \
-	ROW(take_kept, 0, __VA_ARGS__ "id") \
-	ROW(take_kept, 0, __VA_ARGS__ "conversation", "id") \
-	ROW(take_kept, 0, __VA_ARGS__ "output", "[]", "id") \
-	ROW(take_kept, 0, __VA_ARGS__ "output", "[]", "container_id") \
+	ROW(take_kept, REFERENCE_RESPONSE, __VA_ARGS__ "id") \
+	ROW(take_kept, REFERENCE_CONVERSATION, __VA_ARGS__ "conversation", "id") \
+	ROW(take_kept, REFERENCE_ITEM, __VA_ARGS__ "output", "[]", "id") \
+	ROW(take_kept, REFERENCE_CONTAINER, __VA_ARGS__ "output", "[]", "container_id") \
 	ROW(take_tier, 0, __VA_ARGS__ "service_tier") \
 	ROW(take_count, AT(input), __VA_ARGS__ "usage", "input_tokens") \
 	ROW(take_count, AT(cached), __VA_ARGS__ IN, "cached_tokens") \

@@ -83,13 +83,15 @@ usage_count(struct usage *u, struct str number, int64_t *out)
 }
 
 void
-usage_keeps(struct usage *u, struct str id)
+usage_keeps(struct usage *u, enum reference_kind kind, struct str id)
 {
 	if (id.n == 0 || id.n >= USAGE_MODEL) /* a part of an id names nothing */
 		return;
 	for (size_t i = 0; i < u->nobject; i++)
-		if (str_eq(id, str_of(u->object[i])))
+		if (str_eq(id, str_of(u->object[i].id)))
 			return;
-	if (u->nobject < USAGE_OBJECTS)
-		usage_name(u->object[u->nobject++], id);
+	if (u->nobject == USAGE_OBJECTS)
+		return;
+	u->object[u->nobject].kind = kind;
+	usage_name(u->object[u->nobject++].id, id);
 }

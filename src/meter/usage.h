@@ -14,6 +14,17 @@
 #define USAGE_MODEL 128  /* of a name; longer ones are cut and so unpriced */
 #define USAGE_TOKENS_MAX ((int64_t)1 << 40) /* more is absurd */
 
+/* What a provider keeps, and later calls name. */
+enum reference_kind {
+	REFERENCE_RESPONSE,
+	REFERENCE_ITEM, /* of a response */
+	REFERENCE_CONVERSATION,
+	REFERENCE_CONTAINER,
+	REFERENCE_FILE,
+	REFERENCE_CACHED,
+	REFERENCE_VECTOR_STORE,
+};
+
 enum tier { TIER_STANDARD, TIER_PRIORITY, TIER_FLEX, TIER_BATCH, TIER_ULTRAFAST, TIER_N };
 
 struct run {
@@ -58,7 +69,10 @@ struct usage {
 	usd_nano reported; /* rounded up */
 
 	/* what the provider keeps from now on, for later calls of this session to name */
-	char object[USAGE_OBJECTS][USAGE_MODEL];
+	struct kept_object {
+		enum reference_kind kind;
+		char id[USAGE_MODEL];
+	} object[USAGE_OBJECTS];
 	size_t nobject;
 };
 
@@ -69,7 +83,7 @@ void usage_fold(struct usage *u, const struct run *r);
 /* Sums over all runs; its model is empty. */
 struct run usage_total(const struct usage *u);
 /* Notes an object; again is once. */
-void usage_keeps(struct usage *u, struct str id);
+void usage_keeps(struct usage *u, enum reference_kind kind, struct str id);
 void usage_name(char out[static USAGE_MODEL], struct str model);
 
 /* A count as a provider writes it.  False (and u->is_absurd) when it is none. */

@@ -646,7 +646,7 @@ test_what_the_provider_keeps_is_noted(void **state)
 	u = answer_end(a, true);
 	assert_int_equal(u->nobject, COUNT_OF(kept));
 	for (size_t i = 0; i < COUNT_OF(kept); i++)
-		assert_string_equal(u->object[i], kept[i]);
+		assert_string_equal(u->object[i].id, kept[i]);
 	answer_free(a);
 }
 
