@@ -35,9 +35,9 @@ gateway_cancel(struct gateway *g)
 {
 	struct usage u = { .nrun = 0 };
 
-	if (g->answer != NULL && g->spend->is_held) {
+	if (g->answer != NULL && !g->is_settling) {
 		u = *answer_end(g->answer, false);
-		spend_settle(g->spend, g->answer, &u, NULL, NULL);
+		(void)spend_settle(g->spend, g->answer, &u, NULL, NULL);
 	}
 	spend_end(g->spend);
 	let_go(g);
@@ -107,15 +107,13 @@ finish(struct gateway *g, enum reason reason, enum close_by by, bool is_whole)
 	g->is_whole = is_whole;
 	g->reason = g->is_client_gone ? REASON_CLIENT_ABORTED : reason;
 	g->by = g->is_client_gone ? CLOSE_CLIENT : by;
-	if (!g->spend->is_held) {
-		put_end(g);
-		stream_kick(g->client);
-		return;
-	}
 	u = mem_zalloc(sizeof(*u));
 	if (g->answer != NULL)
 		*u = *answer_end(g->answer, is_whole);
-	spend_settle(g->spend, g->answer, u, on_settled, g);
+	if (!spend_settle(g->spend, g->answer, u, on_settled, g)) {
+		put_end(g);
+		stream_kick(g->client);
+	}
 	free(u);
 }
 
@@ -182,6 +180,8 @@ take_text(struct gateway *g, struct str text)
 	buf_init(&clean, text.n + 4 * ANSWER_HELD_MAX);
 	if (g->answer != NULL)
 		answer_feed(g->answer, text, hides ? &pass : NULL);
+	if (g->answer != NULL)
+		spend_keep(g->spend, g->answer);
 	scrub_feed(&g->scrub, hides ? buf_view(&pass) : text, &clean);
 	put_chunk(g, buf_view(&clean));
 	buf_fini(&pass);
@@ -282,7 +282,7 @@ begin_answer(struct gateway *g)
 		    "the answer's content coding is not known");
 		return;
 	}
-	if (g->spend->is_metered) {
+	if (spend_is_told(g->spend)) {
 		g->answer = answer_new(&g->spend->call, &g->response);
 		spend_answered(g->spend, &g->response);
 	}

@@ -208,6 +208,26 @@ on_looked(void *arg, bool is_fine)
 }
 
 static enum next
+reserve(struct conn *c)
+{
+	if (!c->x->spend->is_metered)
+		return NEXT;
+	return spend_reserve(c->x->spend, on_reserved, c)
+		   ? WAIT
+		   : answer_refuse(c, c->x->reason);
+}
+
+static void
+on_owned(void *arg, bool is_fine)
+{
+	struct conn *c = arg;
+	enum next n = is_fine ? reserve(c) : answer_refuse(c, c->x->reason);
+
+	if (n != WAIT)
+		conn_go_on(c, n);
+}
+
+static enum next
 gate_reserve(struct conn *c)
 {
 	struct spend *s = c->x->spend;
@@ -220,10 +240,9 @@ gate_reserve(struct conn *c)
 			return answer_refuse(c, c->x->reason);
 		return WAIT;
 	}
-	if (!s->is_metered)
-		return NEXT;
-	if (!spend_reserve(s, on_reserved, c))
-		return answer_refuse(c, c->x->reason);
+	if (s->call.nreference == 0)
+		return reserve(c);
+	spend_own(s, on_owned, c);
 	return WAIT;
 }
 

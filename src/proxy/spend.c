@@ -19,6 +19,7 @@
 #define LEASE ((msec)900000)
 #define RENEW ((msec)300000)
 #define PPM 1000000
+#define REFERRED_SLACK 256        /* markers around the parts of what is read again */
 #define USAGE_TEXT ((size_t)4096) /* of a row */
 
 /* ---- who pays */
@@ -312,6 +313,15 @@ has_models(const struct spend *s)
 	return true;
 }
 
+/* Only what can be asked after runs in the background, and what one model's price
+ * settles: the exchange that does so knows nothing else of the request. */
+static bool
+may_run_on(const struct spend *s)
+{
+	return s->call.nmodel == 1 &&
+	       api_shows((enum provider_kind)s->route->row->kind, s->call.path);
+}
+
 /* Tools first: some models go with theirs. */
 static bool
 may_run(struct spend *s)
@@ -325,13 +335,32 @@ may_run(struct spend *s)
 		return refuse(s, REASON_HOSTED_TOOL_DENIED, "a provider-hosted tool");
 	if (!has_models(s))
 		return refuse(s, REASON_MODEL_NOT_ALLOWED, NULL);
-	if (s->call.nreference > 0)
-		return refuse(s, REASON_OBJECT_NOT_OWNED,
-		    "the request refers to what another call left at the provider");
-	if (s->call.is_background)
+	if (s->call.is_background && !may_run_on(s))
 		return refuse(s, REASON_ENDPOINT_NOT_METERED,
-		    "a call in the background is not metered");
+		    "a call in the background is not metered here");
 	return true;
+}
+
+/*
+ * What the provider will read again, by its own count when it made that: of the same
+ * model, from calls that left nothing out and put nothing else in.  0: not known, so as
+ * much as the model takes.
+ */
+static uint64_t
+referred_tokens(const struct spend *s)
+{
+	uint64_t sum = 0;
+
+	for (size_t i = 0; i < s->nreferred; i++) {
+		const struct object_note *o = &s->referred[i];
+		uint64_t tokens = (uint64_t)o->tokens;
+
+		if (o->tokens <= 0 || s->call.nmodel != 1 ||
+		    !str_eq(o->model, s->call.model[0].name))
+			return 0;
+		sum += tokens + tokens / 50 + REFERRED_SLACK;
+	}
+	return sum;
 }
 
 static bool
@@ -339,7 +368,8 @@ price(struct spend *s)
 {
 	struct bound_input in = { .prices = s->x->snapshot->prices,
 		.day = s->day,
-		.floor = (uint64_t)s->x->snapshot->settings->budget_floor };
+		.floor = (uint64_t)s->x->snapshot->settings->budget_floor,
+		.referred = referred_tokens(s) };
 	struct str which;
 
 	switch (bound_call(&s->bound, &s->call, &in, &which)) {
@@ -377,7 +407,7 @@ spend_judge(struct spend *s, struct str rest)
 	if (!may_run(s))
 		return false;
 	s->is_metered = !s->call.is_free;
-	return !s->is_metered || price(s);
+	return !s->is_metered || s->call.nreference > 0 || price(s);
 }
 
 /* ---- is there money? */
@@ -507,6 +537,70 @@ on_reserved(void *arg, const struct ledger_reply *r)
 	tell(s, true);
 }
 
+/* ---- whose is what it refers to? */
+
+/* The call in the background that it asks after; NULL: none, or that has been settled. */
+static const struct object_note *
+ran_on(const struct spend *s)
+{
+	return s->call.shows && s->nreferred == 1 && s->referred[0].call.n > 0
+		   ? &s->referred[0]
+		   : NULL;
+}
+
+static const struct reference *
+referred_next(const struct spend *s)
+{
+	return &s->call.reference[s->nreferred];
+}
+
+/* What it costs goes by the day and the tier of the call itself. */
+static void
+recall(struct spend *s, const struct object_note *ran)
+{
+	s->day = ran->day;
+	s->call.tier = ran->tier;
+	usage_name(s->model, ran->model);
+	if (ran->request.n < SPEND_NAME) {
+		memcpy(s->provider_id, ran->request.p, ran->request.n);
+		s->provider_id[ran->request.n] = '\0';
+	}
+}
+
+static void
+on_found(void *arg, const struct ledger_reply *r)
+{
+	struct spend *s = arg;
+	struct object_note *o = &s->referred[s->nreferred];
+	enum reason reason = object_read(o, r, s->grant, &s->arena);
+
+	s->op = NULL;
+	if (reason != REASON_NONE) {
+		tell(s, refuse(s, reason, NULL));
+		return;
+	}
+	if (++s->nreferred < s->call.nreference) {
+		s->op = object_find_start(
+		    s->e, s->route->row->name, referred_next(s)->id, on_found, s);
+		return;
+	}
+	if (ran_on(s) != NULL)
+		recall(s, ran_on(s));
+	tell(s, !s->is_metered || price(s));
+}
+
+void
+spend_own(struct spend *s, void (*done)(void *arg, bool is_fine), void *arg)
+{
+	assert(s->call.nreference > 0 && s->nreferred == 0 && s->op == NULL);
+	s->done = done;
+	s->arg = arg;
+	s->op = object_find_start(
+	    s->e, s->route->row->name, referred_next(s)->id, on_found, s);
+}
+
+/* ---- reserved */
+
 /* False: it could not even be asked. */
 static bool
 asked(struct spend *s, struct ledger_op *op)
@@ -533,6 +627,7 @@ spend_reserve(struct spend *s, void (*done)(void *arg, bool is_fine), void *arg)
 
 	if (s->has_no_room)
 		return refuse(s, REASON_TURN_LIMIT_REACHED, "a limit of its is nothing");
+	assert(s->nreferred == s->call.nreference);
 	memcpy(r.scope, s->scope, s->nscope * sizeof(s->scope[0]));
 	if (!is_strict && (!bound_floor(&s->bound, &r.floor) || r.floor > r.want))
 		r.floor = r.want;
@@ -599,6 +694,103 @@ spend_answered(struct spend *s, const struct http_head *response)
 	}
 }
 
+/* ---- what it leaves at the provider */
+
+bool
+spend_is_told(const struct spend *s)
+{
+	return s->is_metered || ran_on(s) != NULL;
+}
+
+static bool
+keeps(const struct usage *u, struct str id)
+{
+	for (size_t i = 0; i < u->nobject; i++)
+		if (str_eq(id, str_of(u->object[i].id)))
+			return true;
+	return false;
+}
+
+static bool
+keeps_response(const struct usage *u)
+{
+	for (size_t i = 0; i < u->nobject; i++)
+		if (u->object[i].kind == REFERENCE_RESPONSE)
+			return true;
+	return false;
+}
+
+/* What tools made, and what was left unread, no count of tokens tells. */
+static bool
+is_plain(const struct call *c)
+{
+	for (const struct hosted *h = c->hosted; h != NULL; h = h->next)
+		if (!h->is_stripped)
+			return false;
+	return c->nmodel == 1 && !c->compacts && !c->truncates && !c->draws;
+}
+
+/* Read again it is no longer than what its call read and wrote. */
+static int64_t
+tokens_of(const struct usage *u, enum reference_kind kind)
+{
+	struct run total = usage_total(u);
+
+	if (u->state != USAGE_ALL || u->is_absurd || u->nrun != 1)
+		return 0;
+	return kind == REFERENCE_RESPONSE ? total.input_total + total.output
+	       : kind == REFERENCE_ITEM   ? total.output
+					  : 0;
+}
+
+static struct object_note
+new_object(const struct spend *s, const struct usage *u, enum reference_kind kind)
+{
+	const struct object_note *ran = ran_on(s);
+	bool runs_on =
+	    s->call.is_background && kind == REFERENCE_RESPONSE && u->state != USAGE_ALL;
+	struct object_note o = { .model =
+				     ran != NULL ? ran->model : s->call.model[0].name,
+		.is_plain = ran != NULL ? ran->is_plain : is_plain(&s->call),
+		.call = runs_on ? str_of(s->x->id) : STR_NONE,
+		.request = str_of(s->provider_id),
+		.day = s->day,
+		.tier = s->call.tier };
+
+	o.tokens = o.is_plain ? tokens_of(u, kind) : 0;
+	return o;
+}
+
+static void
+keep_one(struct spend *s, const struct usage *u, const struct kept_object *k)
+{
+	struct object_note o = new_object(s, u, k->kind);
+
+	for (size_t i = 0; i < s->nreferred && s->is_metered; i++)
+		if (str_eq(s->call.reference[i].id, str_of(k->id)))
+			o = s->referred[i]; /* an older one: its time begins anew */
+	object_put(s->e, s->grant, s->route->row->name, str_of(k->id), &o);
+}
+
+/* With the last word on how much it was. */
+static void
+keep_all(struct spend *s, const struct usage *u)
+{
+	for (size_t i = 0; i < u->nobject; i++)
+		keep_one(s, u, &u->object[i]);
+}
+
+void
+spend_keep(struct spend *s, const struct answer *a)
+{
+	const struct usage *u = &a->usage;
+
+	if (!s->is_metered || a->form != ANSWER_EVENTS || a->has_ended)
+		return;
+	for (; s->nkept < u->nobject; s->nkept++)
+		keep_one(s, u, &u->object[s->nkept]);
+}
+
 /* All that is needed to compute the cost again. */
 static void
 put_usage(struct buf *to, const struct spend *s, const struct usage *u)
@@ -621,7 +813,7 @@ ceiling_of(struct spend *s, struct usage *u)
 		.reserved = s->granted,
 		.ms = loop_now(s->e->loop) - s->sent_at,
 		.max_tokens_per_second = (uint64_t)set->gateway_max_tokens_per_second,
-		.runs_on = s->call.api->shape == SHAPE_GOOGLE };
+		.runs_on = s->call.api->shape == SHAPE_GOOGLE || s->call.is_background };
 
 	s->basis = BASIS_ESTIMATE;
 	return estimate(u, &s->call, &in);
@@ -664,7 +856,7 @@ note_usage(struct spend *s, const struct usage *u)
 	memcpy(model, answered_by(s, u), sizeof(model));
 	memcpy(s->model, model, sizeof(model));
 	s->tokens = usage_total(u);
-	if (s->charged > s->granted)
+	if (s->is_held && s->charged > s->granted)
 		s->flags |= SPEND_OVER_HOLD;
 	if (s->x->who != NULL)
 		session_used(s->x->who->session, s->grant->turn,
@@ -688,6 +880,8 @@ on_settled(void *arg, const struct ledger_reply *r)
 	s->op = NULL;
 	if (r->answer == LEDGER_OK)
 		note_room(s, r);
+	if (r->is_repeat && ran_on(s) != NULL) /* by another exchange, a moment ago */
+		s->charged = 0;
 	tell(s, true);
 }
 
@@ -706,7 +900,9 @@ count(const struct spend *s)
 static void
 settle(struct spend *s, const struct usage *u, bool waits)
 {
-	struct ledger_settle row = { .call = { str_of(s->x->id), 1 },
+	const struct object_note *ran = ran_on(s);
+	struct ledger_settle row = { .call = { ran != NULL ? ran->call : str_of(s->x->id),
+					 1 },
 		.cost = s->charged,
 		.input = s->tokens.input_total,
 		.cached = s->tokens.cache_read,
@@ -741,10 +937,40 @@ is_free_of_charge(const struct spend *s, const struct answer *a)
 }
 
 static void
+on_left_open(void *arg, const struct ledger_reply *r)
+{
+	struct spend *s = arg;
+
+	(void)r; /* when it was not renewed it is charged in full so much earlier */
+	s->op = NULL;
+	tell(s, true);
+}
+
+/* It runs on, and what is held with it. */
+static void
+leave_open(struct spend *s, bool waits)
+{
+	struct ledger_renew renew = { .call = { str_of(s->x->id), 1 },
+		.lease_ms = BACKGROUND_LEASE };
+
+	s->is_held = false;
+	timer_clear(&s->lease);
+	s->op = ledger_renew_start(
+	    s->e->ledger, s->e->loop, &renew, waits ? on_left_open : NULL, s);
+	if (!waits)
+		s->op = NULL;
+}
+
+static void
 close_account(struct spend *s, const struct answer *a, struct usage *u, bool waits)
 {
 	if (is_free_of_charge(s, a)) {
 		settle(s, NULL, waits);
+		return;
+	}
+	keep_all(s, u);
+	if (s->call.is_background && u->state == USAGE_LATER && keeps_response(u)) {
+		leave_open(s, waits);
 		return;
 	}
 	s->charged = cost_of_call(s, u);
@@ -752,14 +978,37 @@ close_account(struct spend *s, const struct answer *a, struct usage *u, bool wai
 	settle(s, u, waits);
 }
 
-void
+/* What it held before is settled by what it is said to have used, or not at all: a GET
+ * that breaks off is no end, and there will be another. */
+static bool
+close_earlier(struct spend *s, struct usage *u)
+{
+	bool trusts = s->route->row->settle == SETTLE_REPORTED;
+	struct bill bill;
+
+	if (u->state != USAGE_ALL || u->is_absurd || !keeps(u, s->call.reference[0].id) ||
+	    !bill_of(&bill, s->x->snapshot->prices, u, s->day, trusts))
+		return false;
+	s->charged = bill.cost;
+	s->basis = bill.basis;
+	note_usage(s, u);
+	settle(s, u, true);
+	keep_all(s, u);
+	return true;
+}
+
+bool
 spend_settle(struct spend *s, const struct answer *a, struct usage *u,
     void (*done)(void *arg, bool is_fine), void *arg)
 {
-	assert(s->is_held && s->op == NULL);
+	assert(s->op == NULL);
 	s->done = done;
 	s->arg = arg;
-	close_account(s, a, u, true);
+	if (s->is_held)
+		close_account(s, a, u, true);
+	else if (ran_on(s) == NULL || s->is_settled || !close_earlier(s, u))
+		return false;
+	return true;
 }
 
 void
@@ -787,10 +1036,12 @@ spend_money(struct spend *s)
 		[BASIS_REPORTED] = "reported",
 		[BASIS_ESTIMATE] = "estimate" };
 
-	if (s == NULL || !s->is_metered)
+	if (s == NULL || (!s->is_metered && !s->is_settled))
 		return NULL;
 	s->money = (struct record_money){
-		.model = s->model[0] != '\0' ? str_of(s->model) : s->call.model[0].name,
+		.model = s->model[0] != '\0' || s->call.nmodel == 0
+			     ? str_of(s->model)
+			     : s->call.model[0].name,
 		.prices = prices_digest(s->x->snapshot->prices),
 		.basis = s->charged > 0 || s->is_settled ? bases[s->basis] : NULL,
 		.input = s->tokens.input_total,

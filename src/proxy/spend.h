@@ -8,6 +8,10 @@
  * that was not sent costs nothing, one that was is charged what it was seen to use, and
  * at the ceiling where nobody said.
  *
+ * A call that runs on in the background outlives its exchange: what is held stays so
+ * for BACKGROUND_LEASE, and the exchange whose answer first says how it ended settles
+ * it.  When none does it is charged in full.
+ *
  * Belongs to one worker.
  */
 #ifndef WEIR_PROXY_SPEND_H
@@ -17,10 +21,12 @@
 #include "meter/bound.h"
 #include "meter/cost.h"
 #include "proxy/exchange.h"
+#include "proxy/objects.h"
 #include "proxy/route.h"
 
 enum { SPEND_OVER_HOLD = 1, SPEND_ABSURD = 2, SPEND_REPORTED_OFF = 4, SPEND_CUT = 8 };
 
+#define BACKGROUND_LEASE ((msec)(8 * 3600 + 900) * 1000) /* they end within 8 h */
 #define SPEND_NAME 129 /* of a request, at the provider; with its NUL */
 
 struct spend {
@@ -35,6 +41,10 @@ struct spend {
 	bool is_metered; /* the call costs; after spend_judge() */
 	struct bound bound;
 	yyyymmdd day;
+	struct object_note
+	    referred[CALL_REFERENCES]; /* of call.reference[]: after spend_own() */
+	size_t nreferred;
+	size_t nkept;   /* objects that the answer named and the store was told of */
 	uint64_t asked; /* output that was asked for, when is_clamped */
 	bool is_clamped;
 
@@ -80,6 +90,11 @@ const struct record_money *spend_money(struct spend *s);
  */
 bool spend_judge(struct spend *s, struct str rest) MUST_CHECK;
 /*
+ * The call refers to what a provider keeps: done(true) when it is all this session's,
+ * and it is known what the call can cost.  done(false): x->reason.
+ */
+void spend_own(struct spend *s, void (*done)(void *arg, bool is_fine), void *arg);
+/*
  * done(true): so much is held.  done(false): x->reason.  False: x->reason at once, and
  * done() does not run.
  */
@@ -88,15 +103,20 @@ bool spend_reserve(
 /* s->room: what is left in each scope. */
 bool spend_look(
     struct spend *s, void (*done)(void *arg, bool is_fine), void *arg) MUST_CHECK;
+/* Does its answer say what was used? */
+bool spend_is_told(const struct spend *s);
 /* From now on it may cost. */
 void spend_sent(struct spend *s);
 /* Its head is there: notes what the provider calls the request. */
 void spend_answered(struct spend *s, const struct http_head *response);
+/* So much of the answer was read: what it names belongs to the session from now on. */
+void spend_keep(struct spend *s, const struct answer *a);
 /*
  * The answer is over, or nothing more of it will be read.  done() runs when the ledger
- * has it, or is not to be waited for.
+ * has it, or is not to be waited for.  False: there is nothing to settle, and done() does
+ * not run.
  */
-void spend_settle(struct spend *s, const struct answer *a, struct usage *u,
+bool spend_settle(struct spend *s, const struct answer *a, struct usage *u,
     void (*done)(void *arg, bool is_fine), void *arg);
 
 #endif

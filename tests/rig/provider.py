@@ -170,3 +170,60 @@ def refused(status, body, more=()):
         conn.send(whole(body, status, more=more))
         return 0
     return answer
+
+
+def response_of(model, name, status="completed", prompt=40, output=6, more=()):
+    """An OpenAI response as a GET or a POST shows it."""
+    usage = None if status in ("queued", "in_progress") else {
+        "input_tokens": prompt, "output_tokens": output, "total_tokens": prompt + output}
+    items = [] if usage is None else [{"type": "message", "id": "msg_of_" + name, "role": "assistant",
+                                       "content": [{"type": "output_text", "text": "done"}]}]
+    return {"id": name, "object": "response", "status": status, "model": model, "output": items, "usage": usage, **dict(more)}
+
+
+class Responses:
+    """Responses that are kept: made by POST, shown by GET, ended by cancel, gone by DELETE."""
+
+    def __init__(self, prompt=40, output=6):
+        self.model, self.status, self.n = None, {}, 0
+        self.prompt, self.output = prompt, output
+        self.more, self.waits = {}, False  # also in each; a stream waits for provider.go before its end
+
+    def finish(self, name, status="completed"):
+        self.status[name] = status
+
+    def shown(self, name, status=None):
+        return response_of(self.model, name, status or self.status[name], self.prompt, self.output, self.more)
+
+    def cost(self):
+        return cost_nano(self.model, self.prompt, output=self.output)
+
+    def __call__(self, provider, conn, request, body):
+        parts = request.target.split("?")[0].split("/responses/")
+        if request.method == "POST" and len(parts) == 1:
+            return self.create(provider, conn, body)
+        name = parts[1].split("/")[0] if len(parts) > 1 else ""
+        if parts[-1].endswith("input_tokens"):
+            conn.send(whole({"object": "response.input_tokens", "input_tokens": self.prompt}))
+        elif request.method == "DELETE":
+            conn.send(whole({"id": name, "object": "response", "deleted": True}))
+        elif parts[-1].endswith("/input_items"):
+            conn.send(whole({"object": "list", "data": []}))
+        else:
+            conn.send(whole(self.shown(name)))
+        return 0
+
+    def create(self, provider, conn, body):
+        self.n, self.model = self.n + 1, body["model"]
+        name = "resp_%d" % self.n
+        self.status[name] = "queued" if body.get("background") else "completed"
+        if not body.get("stream"):
+            conn.send(whole(self.shown(name)))
+        else:
+            conn.send(head(200, "text/event-stream", chunked=True))
+            for kind, status in (("created", "in_progress"), ("completed", "completed")):
+                if self.waits and kind == "completed":
+                    provider.go.wait(30)
+                conn.send(chunk(event({"type": "response." + kind, "response": self.shown(name, status)}, "response." + kind)))
+            conn.send(b"0\r\n\r\n")
+        return self.cost()
