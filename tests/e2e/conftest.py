@@ -9,7 +9,9 @@ sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[1]))
 
 from rig import client as rig_client  # noqa: E402
 from rig import dns as rig_dns  # noqa: E402
+from rig import gateway as rig_gateway  # noqa: E402
 from rig import netns, origin as rig_origin, tls  # noqa: E402
+from rig import provider as rig_provider  # noqa: E402
 from rig import weir as rig_weir  # noqa: E402
 
 
@@ -117,3 +119,28 @@ def connect():
         one.close()
 
 
+@pytest.fixture
+def provider(net, authority):
+    one = rig_provider.Provider(authority)
+    yield one
+    one.close()
+
+
+@pytest.fixture
+def gateway(weir, provider, authority, dns):
+    made = []
+
+    def make(config=None, sessions=None, providers=None, policy=None, **more):
+        rows = [rig_gateway.row(kind, provider) for kind in rig_gateway.KEY_FIELDS]
+        one = weir(policy or [], config=dict({
+            "listen": rig_gateway.listen(),
+            "tls": {"roots": authority.certificate},
+            "sessions": sessions or rig_gateway.laptop(),
+            "gateway": dict({"prices": str(rig_provider.PRICES), "providers": providers or rows}, **more)},
+            **(config or {})), environment=rig_gateway.ENVIRONMENT)
+        made.append(rig_gateway.Gateway(one))
+        return made[-1]
+    yield make
+    for one in made:  # whatever the test was about: the sums are right, and so is each bill
+        done = one.ledger("verify", "--prices", str(rig_provider.PRICES))
+        assert done.returncode == 0 and " 0 by other price tables" in done.stdout, done.stdout + done.stderr
