@@ -346,6 +346,7 @@ static void
 watch_signals(struct control *c)
 {
 	signal(SIGPIPE, SIG_IGN);
+	signal(SIGXFSZ, SIG_IGN); /* a file at its limit is a full disk, no reason to die */
 	for (size_t i = 0; i < sizeof(signals) / sizeof(signals[0]); i++) {
 		c->sig[i] = evsignal_new(loop_base(c->loop), signals[i], on_signal, c);
 		evsignal_add(c->sig[i], NULL);

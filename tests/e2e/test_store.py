@@ -3,8 +3,10 @@ import collections
 import contextlib
 import itertools
 import json
+import os
 import pathlib
 import random
+import resource
 import shutil
 import sqlite3
 import subprocess
@@ -418,3 +420,16 @@ def test_a_full_disk_stops_money_until_there_is_room(small_disk, gateway, provid
     assert g.messages().status == 200
     assert g.spent() == provider.bill
     assert {tuple(row["flags"]) for row in calls(g) if row["state"] == "settled"} == {()}
+
+
+def test_a_limit_of_file_sizes_stops_money_and_not_weir(gateway, provider):
+    g = gateway(config=on("sqlite:ledger.db"))
+    assert g.messages().status == 200
+    pid, size = g.weir.process.pid, os.path.getsize(g.weir.path("state/ledger.db-wal"))
+    resource.prlimit(pid, resource.RLIMIT_FSIZE, (size, resource.RLIM_INFINITY))
+    refused = wait_for(lambda: (lambda a: a if a.status != 200 else None)(g.messages()), START_WAIT, "a refusal")
+    assert (refused.status, refused.get("x-weir-reason")) == (503, "ledger_unavailable")
+    resource.prlimit(pid, resource.RLIMIT_FSIZE, (resource.RLIM_INFINITY, resource.RLIM_INFINITY))
+    wait_ready(g)
+    wait_settled(g)
+    assert g.messages().status == 200 and g.spent() == provider.bill
