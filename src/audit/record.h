@@ -16,6 +16,7 @@
 enum record_kind { RECORD_CONNECT, RECORD_HTTP, RECORD_GATEWAY, RECORD_SYSTEM };
 
 #define EXCHANGE_ID 27 /* 26 base32 characters and a NUL */
+#define RECORD_FLAGS 16
 
 /* What a model call used and cost. */
 struct record_money {
@@ -62,7 +63,7 @@ struct record {
 	msec total_ms, dns_ms, connect_ms, ttfb_ms; /* -1: did not happen */
 	int status;        /* what the client was told; 0: nothing */
 	const char *close; /* who ended it: client, origin, weir */
-	const char *flag[8];
+	const char *flag[RECORD_FLAGS];
 	size_t nflag;
 	struct str error;                 /* operator's words */
 	const struct record_money *money; /* of a model call; NULL: none */

@@ -98,6 +98,14 @@ is_off(usd_nano reported, usd_nano table)
 	return apart > OFF_LEAST && apart > table / 10;
 }
 
+static bool
+is_used(const struct usage *u)
+{
+	struct run total = usage_total(u);
+
+	return total.input_total > 0 || total.output > 0;
+}
+
 bool
 bill_of(struct bill *b, const struct prices *p, const struct usage *u, yyyymmdd day,
     bool trusts_reported)
@@ -106,7 +114,9 @@ bill_of(struct bill *b, const struct prices *p, const struct usage *u, yyyymmdd 
 	enum cost_error error = cost_of(p, u, day, &table);
 	bool says_tokens = u->nrun > 0 || !u->has_reported;
 	bool is_priced = error == COST_OK && !u->is_absurd && says_tokens;
-	bool has_tokens = (is_priced && table > 0) || (!says_tokens && u->text_bytes > 0);
+	bool has_tokens = is_priced     ? table > 0
+			  : says_tokens ? is_used(u)
+					: u->text_bytes > 0;
 
 	*b = (struct bill){ .cost = table, .basis = BASIS_TABLE };
 	b->is_unpriced = error == COST_UNPRICED;
@@ -114,7 +124,7 @@ bill_of(struct bill *b, const struct prices *p, const struct usage *u, yyyymmdd 
 	b->reported_off = u->has_reported && is_priced && is_off(u->reported, table);
 	if (!says_tokens && !trusts_reported)
 		return false;
-	if (u->has_reported && !b->reported_zero && (trusts_reported || !is_priced)) {
+	if (u->has_reported && !b->reported_zero && trusts_reported) {
 		b->cost = u->reported;
 		b->basis = BASIS_REPORTED;
 		return true;

@@ -351,7 +351,15 @@ static const struct {
 	{ FLAG_RETRIED, "retried" },
 	{ FLAG_WEBSOCKET, "websocket" },
 	{ FLAG_DELAYED, "delayed" },
+	{ FLAG_OVER_HOLD, "actual_over_hold" },
+	{ FLAG_USAGE_ABSURD, "usage_absurd" },
+	{ FLAG_REPORTED_ZERO, "reported_zero" },
+	{ FLAG_REPORTED_OFF, "reported_off" },
+	{ FLAG_MODEL_UNPRICED, "model_unpriced" },
+	{ FLAG_STREAM_CUT, "stream_cut" },
 };
+
+static_assert(sizeof(flags) / sizeof(flags[0]) <= RECORD_FLAGS, "a record holds all");
 
 static const char *const closers[] = {
 	[CLOSE_NOBODY] = NULL,

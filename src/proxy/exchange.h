@@ -19,7 +19,19 @@ struct spend; /* proxy/spend.h */
 
 enum close_by { CLOSE_NOBODY, CLOSE_CLIENT, CLOSE_ORIGIN, CLOSE_WEIR };
 
-enum flag { FLAG_REUSED = 1, FLAG_RETRIED = 2, FLAG_WEBSOCKET = 4, FLAG_DELAYED = 8 };
+enum flag {
+	FLAG_REUSED = 1,
+	FLAG_RETRIED = 2,
+	FLAG_WEBSOCKET = 4,
+	FLAG_DELAYED = 8,
+	/* of a model call's account */
+	FLAG_OVER_HOLD = 16,
+	FLAG_USAGE_ABSURD = 32,
+	FLAG_REPORTED_ZERO = 64,
+	FLAG_REPORTED_OFF = 128,
+	FLAG_MODEL_UNPRICED = 256, /* the one that answered */
+	FLAG_STREAM_CUT = 512,
+};
 
 /* What a tunnel's first bytes said; protocols 0: they are still to come. */
 struct first_bytes {
@@ -67,7 +79,7 @@ struct exchange {
 	const char *dropped;   /* why the answer was refused; static */
 	struct addr *answer;   /* what the name resolved to, for the record; owned */
 	uint8_t nanswer;
-	uint8_t flags;
+	uint16_t flags;
 	bool has_upstream;
 	struct endpoint upstream;
 

@@ -405,7 +405,7 @@ gateway_cut(struct gateway *g, enum reason reason)
 	if (g->is_settling)
 		return;
 	buf_init(&ending, 65536);
-	g->spend->flags |= SPEND_CUT;
+	g->x->flags |= FLAG_STREAM_CUT;
 	g->is_client_kept = false;
 	if (g->answer != NULL && g->answer->form == ANSWER_EVENTS &&
 	    answer_is_between(g->answer) && answer_cut(g->answer, &ending)) {

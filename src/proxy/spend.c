@@ -819,20 +819,33 @@ ceiling_of(struct spend *s, struct usage *u)
 	return estimate(u, &s->call, &in);
 }
 
+static void
+note_bill(struct exchange *x, const struct bill *bill)
+{
+	if (bill->reported_zero)
+		x->flags |= FLAG_REPORTED_ZERO;
+	if (bill->reported_off)
+		x->flags |= FLAG_REPORTED_OFF;
+	if (bill->is_unpriced)
+		x->flags |= FLAG_MODEL_UNPRICED;
+}
+
 static usd_nano
 cost_of_call(struct spend *s, struct usage *u)
 {
 	bool trusts = s->route->row->settle == SETTLE_REPORTED;
-	struct bill bill;
+	struct bill bill = { .cost = 0 };
+	bool is_billed;
 
 	if (u->is_absurd)
-		s->flags |= SPEND_ABSURD;
-	if (u->state != USAGE_ALL || u->is_absurd ||
-	    !bill_of(&bill, s->x->snapshot->prices, u, s->day, trusts))
+		s->x->flags |= FLAG_USAGE_ABSURD;
+	if (u->state != USAGE_ALL || u->is_absurd)
+		return ceiling_of(s, u);
+	is_billed = bill_of(&bill, s->x->snapshot->prices, u, s->day, trusts);
+	note_bill(s->x, &bill);
+	if (!is_billed)
 		return ceiling_of(s, u);
 	s->basis = bill.basis;
-	if (bill.reported_zero || bill.reported_off)
-		s->flags |= SPEND_REPORTED_OFF;
 	return bill.cost;
 }
 
@@ -857,7 +870,7 @@ note_usage(struct spend *s, const struct usage *u)
 	memcpy(s->model, model, sizeof(model));
 	s->tokens = usage_total(u);
 	if (s->is_held && s->charged > s->granted)
-		s->flags |= SPEND_OVER_HOLD;
+		s->x->flags |= FLAG_OVER_HOLD;
 	if (s->x->who != NULL)
 		session_used(s->x->who->session, s->grant->turn,
 		    s->tokens.input_total + s->tokens.output);
@@ -868,8 +881,8 @@ flags_of(const struct spend *s)
 {
 	return (s->basis == BASIS_ESTIMATE ? LEDGER_ESTIMATED : 0u) |
 	       (s->basis == BASIS_REPORTED ? LEDGER_REPORTED : 0u) |
-	       ((s->flags & SPEND_ABSURD) != 0 ? LEDGER_MALFORMED : 0u) |
-	       ((s->flags & SPEND_CUT) != 0 ? LEDGER_CUT : 0u);
+	       ((s->x->flags & FLAG_USAGE_ABSURD) != 0 ? LEDGER_MALFORMED : 0u) |
+	       ((s->x->flags & FLAG_STREAM_CUT) != 0 ? LEDGER_CUT : 0u);
 }
 
 static void
@@ -890,7 +903,7 @@ count(const struct spend *s)
 {
 	count_add(COUNT_MODEL_CALLS, 1);
 	count_add(COUNT_MODEL_CALLS_ESTIMATED, s->basis == BASIS_ESTIMATE);
-	count_add(COUNT_MODEL_CALLS_OVER_HOLD, (s->flags & SPEND_OVER_HOLD) != 0);
+	count_add(COUNT_MODEL_CALLS_OVER_HOLD, (s->x->flags & FLAG_OVER_HOLD) != 0);
 	count_add(COUNT_MODEL_TOKENS_IN, (int64_t)s->tokens.input_total);
 	count_add(COUNT_MODEL_TOKENS_OUT, (int64_t)s->tokens.output);
 	count_add(COUNT_MODEL_NANO_USD, s->charged);

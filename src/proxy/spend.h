@@ -24,8 +24,6 @@
 #include "proxy/objects.h"
 #include "proxy/route.h"
 
-enum { SPEND_OVER_HOLD = 1, SPEND_ABSURD = 2, SPEND_REPORTED_OFF = 4, SPEND_CUT = 8 };
-
 #define BACKGROUND_LEASE ((msec)(8 * 3600 + 900) * 1000) /* they end within 8 h */
 #define SPEND_NAME 129 /* of a request, at the provider; with its NUL */
 
@@ -68,7 +66,6 @@ struct spend {
 	struct run tokens;
 	char model[USAGE_MODEL];      /* that answered */
 	char provider_id[SPEND_NAME]; /* what the provider calls the request */
-	unsigned flags;
 	struct record_money money;
 
 	void (*done)(void *arg, bool is_fine);
