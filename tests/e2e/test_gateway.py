@@ -1,7 +1,6 @@
 """The model gateway: what a call may do, what it costs, and who pays."""
 import gzip
 import json
-import os
 import pathlib
 import signal
 import subprocess
@@ -14,82 +13,14 @@ from rig import manual
 from rig import provider as rig_provider
 from rig import token as tokens
 from rig import weir as rig_weir
+from rig.gateway import ASK, SECRET, SONNET, nano
 from rig.weir import free_port, wait_for
 from rules import LOOPBACK
-
-SECRET = tokens.new_secret()
-SONNET = "claude-sonnet-5-5"
-ASK = {"model": SONNET, "max_tokens": 100, "messages": [{"role": "user", "content": "hi"}]}
 
 
 def rule_all():
     """Everything, as far as a rule can open it."""
     return {"protocol": "tcp", "ports": ["1-65535"], "broad": True, "private": LOOPBACK}
-
-
-class Door:
-    """The gateway of a weir, as something rig.client connects to."""
-
-    def __init__(self, weir):
-        self.weir = weir
-        self.host, _, self.port = weir.config["listen"]["gateway"][0].rpartition(":")
-
-    def connect(self, timeout):
-        return rig_client.socket.create_connection((self.host, int(self.port)), timeout)
-
-
-class Gateway:
-    def __init__(self, weir):
-        self.weir, self.door = weir, Door(weir)
-
-    def open(self):
-        return rig_client.Client(self.door)
-
-    def send(self, client, path, body=None, token=None, method="POST", headers=()):
-        data = b"" if body is None else body if isinstance(body, bytes) else json.dumps(body).encode()
-        lines = ["%s %s HTTP/1.1" % (method, path), "Host: weir"]
-        if token:
-            lines.append("x-api-key: " + token)
-        lines += ["%s: %s" % pair for pair in headers]
-        if body is not None:
-            lines.append("Content-Length: %d" % len(data))
-        client.send("\r\n".join(lines).encode() + b"\r\n\r\n" + data)
-
-    def call(self, path, body=None, token=None, method="POST", headers=()):
-        with self.open() as client:
-            self.send(client, path, body, token, method, headers)
-            return client.response(method)
-
-    def messages(self, token=None, headers=(), **more):
-        return self.call("/anthropic/v1/messages", dict(ASK, **more), token, headers=headers)
-
-    def purse(self, token=None):
-        answer = self.call("/weir/v1/session", token=token, method="GET")
-        assert answer.status == 200, answer
-        return json.loads(answer.body)["session"]
-
-    def ledger(self, *arguments, **how):
-        """weir ledger, on the ledger of a weir that runs."""
-        return subprocess.run([rig_weir.binary(), "ledger", *arguments, "-c", self.weir.path("weir.yaml")],
-                              env=dict(os.environ, **self.weir.environment), capture_output=True, text=True,
-                              check=False, **how)
-
-    def spent(self, token=None):
-        """n$, once nothing is reserved any more."""
-        purse = wait_for(lambda: (lambda p: p if p["reserved"] == "0" else None)(self.purse(token)), what="an end")
-        return nano(purse["spent"])
-
-
-def nano(text):
-    whole, _, part = text.partition(".")
-    return int(whole) * 10 ** 9 + int(part.ljust(9, "0") or 0)
-
-
-@pytest.fixture
-def provider(net, authority):
-    one = rig_provider.Provider(authority)
-    yield one
-    one.close()
 
 
 @pytest.fixture
@@ -102,32 +33,6 @@ def redis(tmp_path):
     yield "redis+unix:%s" % path
     server.terminate()
     server.wait()
-
-
-@pytest.fixture
-def gateway(weir, provider, authority, dns):
-    made = []
-
-    def make(config=None, sessions=None, providers=None, policy=None, **more):
-        kinds = {"anthropic": "x-api-key", "openai": "authorization", "gemini": "x-goog-api-key",
-                 "vercel": "authorization"}
-        rows = [{"name": kind, "kind": kind, "path": "/" + kind, "upstream": provider.url, "hosts": [provider.name],
-                 "credential": dict({"header": header, "value": "env:PROVIDER_KEY"},
-                                    **({"scheme": "Bearer"} if header == "authorization" else {}))}
-                for kind, header in kinds.items()]
-        one = weir(policy or [], config=dict({
-            "listen": {"proxy": ["127.0.0.1:%d" % free_port()], "gateway": ["127.0.0.1:%d" % free_port()]},
-            "tls": {"roots": authority.certificate},
-            "sessions": sessions or {"required": False,
-                                     "default": {"sid": "s1", "tenant": "acme", "budget": {"sessionUsd": "1"}}},
-            "gateway": dict({"prices": str(rig_provider.PRICES), "providers": providers or rows}, **more)},
-            **(config or {})), environment={"PROVIDER_KEY": rig_provider.KEY, "KEY": SECRET})
-        made.append(Gateway(one))
-        return made[-1]
-    yield make
-    for one in made:  # whatever the test was about: the sums are right, and so is each bill
-        done = one.ledger("verify", "--prices", str(rig_provider.PRICES))
-        assert done.returncode == 0 and " 0 by other price tables" in done.stdout, done.stdout + done.stderr
 
 
 def error_of(answer):
