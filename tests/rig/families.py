@@ -4,12 +4,14 @@ Enough of each for clients that read all of it: their SDKs check identifiers, or
 types.  everything() answers whoever asks, in the form that was asked for.
 """
 import json
+import os
 import re
 
 from .provider import chunk, cost_nano, event, head, whole
 
 PLAIN, READ, WRITE, OUTPUT = 1201, 340, 57, 83
 MADE = 1796000000  # when all of it was made
+LIMITS = ("max_tokens", "max_completion_tokens", "max_output_tokens", "maxOutputTokens")
 MODEL_PATH = re.compile(r"/models/([^:/?]+):(generateContent|streamGenerateContent)")
 
 
@@ -28,9 +30,15 @@ class Asked:
             self.is_stream = request.get("ai-language-model-streaming") == "true"
         else:
             self.model, self.is_stream = self.body.get("model"), bool(self.body.get("stream"))
+        self.output, self.id = OUTPUT, os.urandom(6).hex()
+
+    def limit(self):
+        """Of output, as it came: the client's, or weir's."""
+        body = dict(self.body, **self.body.get("generationConfig", {}))
+        return next(body[name] for name in LIMITS if name in body)
 
     def bill(self):
-        return cost_nano(self.model, PLAIN, READ, WRITE if self.writes() else 0, OUTPUT)
+        return cost_nano(self.model, PLAIN, READ, WRITE if self.writes() else 0, self.output)
 
     def writes(self):
         """Who says what was written into a cache: the others' prompts have two parts."""
@@ -51,11 +59,11 @@ def messages_usage(output):
 
 
 def messages(asked, text, tool):
-    block = {"type": "tool_use", "id": "toolu_01", "name": tool[0], "input": tool[1]} if tool else \
+    block = {"type": "tool_use", "id": "toolu_" + asked.id, "name": tool[0], "input": tool[1]} if tool else \
         {"type": "text", "text": text}
     stop = "tool_use" if tool else "end_turn"
-    message = {"id": "msg_01", "type": "message", "role": "assistant", "model": asked.model, "content": [block],
-               "stop_reason": stop, "stop_sequence": None, "usage": messages_usage(OUTPUT)}
+    message = {"id": "msg_" + asked.id, "type": "message", "role": "assistant", "model": asked.model, "content": [block],
+               "stop_reason": stop, "stop_sequence": None, "usage": messages_usage(asked.output)}
     if not asked.is_stream:
         return message
 
@@ -69,7 +77,7 @@ def messages(asked, text, tool):
             delta = {"type": "input_json_delta", "partial_json": part} if tool else {"type": "text_delta", "text": part}
             yield one("content_block_delta", index=0, delta=delta)
         yield one("content_block_stop", index=0)
-        yield one("message_delta", delta={"stop_reason": stop, "stop_sequence": None}, usage=messages_usage(OUTPUT))
+        yield one("message_delta", delta={"stop_reason": stop, "stop_sequence": None}, usage=messages_usage(asked.output))
         yield one("message_stop")
     return events()
 
@@ -77,22 +85,22 @@ def messages(asked, text, tool):
 # -- OpenAI
 
 
-def chat_usage():
+def chat_usage(output):
     prompt = PLAIN + READ
-    return {"prompt_tokens": prompt, "completion_tokens": OUTPUT, "total_tokens": prompt + OUTPUT,
+    return {"prompt_tokens": prompt, "completion_tokens": output, "total_tokens": prompt + output,
             "prompt_tokens_details": {"cached_tokens": READ, "audio_tokens": 0},
             "completion_tokens_details": {"reasoning_tokens": 0, "audio_tokens": 0}}
 
 
 def chat(asked, text, tool):
-    base = {"id": "chatcmpl-01", "created": MADE, "model": asked.model, "service_tier": "default"}
-    call = [{"index": 0, "id": "call_01", "type": "function",
+    base = {"id": "chatcmpl-" + asked.id, "created": MADE, "model": asked.model, "service_tier": "default"}
+    call = [{"index": 0, "id": "call_" + asked.id, "type": "function",
              "function": {"name": tool[0], "arguments": json.dumps(tool[1])}}] if tool else None
     stop = "tool_calls" if tool else "stop"
     if not asked.is_stream:
         said = dict({"role": "assistant", "content": None if tool else text, "refusal": None},
                     **({"tool_calls": call} if tool else {}))
-        return dict(base, object="chat.completion", usage=chat_usage(),
+        return dict(base, object="chat.completion", usage=chat_usage(asked.output),
                     choices=[{"index": 0, "message": said, "logprobs": None, "finish_reason": stop}])
 
     def events():
@@ -104,7 +112,7 @@ def chat(asked, text, tool):
             yield one(delta)
         yield one({}, stop)
         if (asked.body.get("stream_options") or {}).get("include_usage"):
-            yield event(dict(base, object="chat.completion.chunk", choices=[], usage=chat_usage()))
+            yield event(dict(base, object="chat.completion.chunk", choices=[], usage=chat_usage(asked.output)))
         yield event("[DONE]")
     return events()
 
@@ -112,16 +120,16 @@ def chat(asked, text, tool):
 def responses(asked, text, tool):
     prompt = PLAIN + READ
     if tool:
-        item = {"type": "function_call", "id": "fc_01", "call_id": "call_01", "name": tool[0],
+        item = {"type": "function_call", "id": "fc_" + asked.id, "call_id": "call_" + asked.id, "name": tool[0],
                 "arguments": json.dumps(tool[1]), "status": "completed"}
     else:
-        item = {"type": "message", "id": "msg_01", "role": "assistant", "status": "completed",
+        item = {"type": "message", "id": "msg_" + asked.id, "role": "assistant", "status": "completed",
                 "content": [{"type": "output_text", "text": text, "annotations": []}]}
-    base = {"id": "resp_01", "object": "response", "created_at": MADE, "error": None, "incomplete_details": None,
+    base = {"id": "resp_" + asked.id, "object": "response", "created_at": MADE, "error": None, "incomplete_details": None,
             "model": asked.model, "parallel_tool_calls": True, "tools": [], "store": False, "service_tier": "default"}
     done = dict(base, status="completed", output=[item], usage={
-        "input_tokens": prompt, "input_tokens_details": {"cached_tokens": READ}, "output_tokens": OUTPUT,
-        "output_tokens_details": {"reasoning_tokens": 0}, "total_tokens": prompt + OUTPUT})
+        "input_tokens": prompt, "input_tokens_details": {"cached_tokens": READ}, "output_tokens": asked.output,
+        "output_tokens_details": {"reasoning_tokens": 0}, "total_tokens": prompt + asked.output})
     if not asked.is_stream:
         return done
 
@@ -155,8 +163,8 @@ def gemini(asked, text, tool):
         candidate = {"content": {"role": "model", "parts": parts}, "index": 0}
         return {"candidates": [dict(candidate, **({"finishReason": finish} if finish else {}))],
                 "usageMetadata": {"promptTokenCount": PLAIN + READ, "cachedContentTokenCount": READ,
-                                  "candidatesTokenCount": OUTPUT, "totalTokenCount": PLAIN + READ + OUTPUT},
-                "modelVersion": asked.model, "responseId": "r01"}
+                                  "candidatesTokenCount": asked.output, "totalTokenCount": PLAIN + READ + asked.output},
+                "modelVersion": asked.model, "responseId": asked.id}
     parts = [{"functionCall": {"name": tool[0], "args": tool[1]}}] if tool else [{"text": part} for part in halves(text)]
     if not asked.is_stream:
         return one(parts, "STOP")
@@ -169,10 +177,10 @@ def gemini(asked, text, tool):
 def language_model(asked, text, tool):
     prompt = PLAIN + READ + WRITE
     usage = {"inputTokens": {"total": prompt, "noCache": PLAIN, "cacheRead": READ, "cacheWrite": WRITE},
-             "outputTokens": {"total": OUTPUT, "text": OUTPUT, "reasoning": 0}}
+             "outputTokens": {"total": asked.output, "text": asked.output, "reasoning": 0}}
     cost = "%d.%09d" % divmod(asked.bill(), 10 ** 9)
     end = {"finishReason": {"unified": "stop", "raw": "end_turn"}, "usage": usage,
-           "providerMetadata": {"gateway": {"cost": cost, "generationId": "gen_01",
+           "providerMetadata": {"gateway": {"cost": cost, "generationId": "gen_" + asked.id,
                                             "routing": {"finalProvider": "anthropic"}}}}
     assert tool is None
     if not asked.is_stream:
@@ -192,13 +200,17 @@ FREE = [("/count_tokens", {"input_tokens": PLAIN}), (":countTokens", {"totalToke
 
 
 def is_answered(body):
-    """Has a tool's result come back already?"""
-    text = json.dumps(body)
+    """Has a tool's result come back already?  A body, or its text."""
+    text = body if isinstance(body, str) else json.dumps(body)
     return any(mark in text for mark in ('"tool_result"', '"role": "tool"', 'call_output"', '"functionResponse"'))
 
 
-def everything(text="hello", tool=None, more=()):
-    """Streams where a stream is asked for.  `tool`: (name, arguments), called before there is an answer."""
+def everything(text="hello", tool=None, more=(), is_greedy=False):
+    """Streams where a stream is asked for.
+
+    `tool`: (name, arguments), called once before there is an answer.  The greedy one
+    calls it again and again, and uses all the output that it may.
+    """
     def answer(provider, conn, request, body):
         asked = Asked(request, body)
         family = next((make for end, make in FAMILIES if asked.path.endswith(end)), None)
@@ -206,7 +218,10 @@ def everything(text="hello", tool=None, more=()):
             free = next((said for end, said in FREE if asked.path.endswith(end)), None)
             conn.send(whole({"data": [], "object": "list"} if free is None else free, more=more))
             return 0
-        said = family(asked, text, None if is_answered(asked.body) else tool)
+        calls = "tools" in asked.body and (is_greedy or not is_answered(asked.body))
+        if is_greedy:
+            asked.output = asked.limit()
+        said = family(asked, text, tool if calls else None)
         if isinstance(said, dict):
             conn.send(whole(said, more=more))
             return asked.bill()
