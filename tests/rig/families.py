@@ -7,7 +7,7 @@ import json
 import os
 import re
 
-from .provider import chunk, cost_nano, event, head, whole
+from .provider import chunk, cost_nano, event, head, price, whole
 
 PLAIN, READ, WRITE, OUTPUT = 1201, 340, 57, 83
 MADE = 1796000000  # when all of it was made
@@ -33,9 +33,10 @@ class Asked:
         self.output, self.id = OUTPUT, os.urandom(6).hex()
 
     def limit(self):
-        """Of output, as it came: the client's, or weir's."""
+        """Of output, as it came: the client's, or weir's, or else the model's own."""
         body = dict(self.body, **self.body.get("generationConfig", {}))
-        return next(body[name] for name in LIMITS if name in body)
+        said = [body[name] for name in LIMITS if name in body]
+        return said[0] if said else int(price(self.model)["max_output_tokens"])
 
     def bill(self):
         return cost_nano(self.model, PLAIN, READ, WRITE if self.writes() else 0, self.output)

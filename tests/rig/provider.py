@@ -19,10 +19,15 @@ KEY = "-".join(["sk", "provider", "0123456789abcdef" * 2])
 NANO = 10 ** 9
 
 
-def rate(model, name):
+def price(model):
+    """Its entry in the table."""
     with open(PRICES, encoding="utf-8") as f:
         table = json.load(f, parse_float=str)
-    return Fraction(table[table["weir_aliases"].get(model, model)].get(name, "0"))
+    return table[table["weir_aliases"].get(model, model)]
+
+
+def rate(model, name):
+    return Fraction(price(model).get(name, "0"))
 
 
 def cost_nano(model, plain=0, read=0, write=0, output=0):
