@@ -720,14 +720,18 @@ keeps_response(const struct usage *u)
 	return false;
 }
 
-/* What tools made, and what was left unread, no count of tokens tells. */
+/* What tools made, and what was left unread, no count of tokens tells; and a gateway may
+ * leave something out by itself, or send the next call elsewhere. */
 static bool
-is_plain(const struct call *c)
+is_plain(const struct spend *s)
 {
+	const struct call *c = &s->call;
+
 	for (const struct hosted *h = c->hosted; h != NULL; h = h->next)
 		if (!h->is_stripped)
 			return false;
-	return c->nmodel == 1 && !c->compacts && !c->truncates && !c->draws;
+	return s->route->row->kind == PROVIDER_OPENAI && c->nmodel == 1 && !c->compacts &&
+	       !c->truncates && !c->draws;
 }
 
 /* Read again it is no longer than what its call read and wrote. */
@@ -751,7 +755,7 @@ new_object(const struct spend *s, const struct usage *u, enum reference_kind kin
 	    s->call.is_background && kind == REFERENCE_RESPONSE && u->state != USAGE_ALL;
 	struct object_note o = { .model =
 				     ran != NULL ? ran->model : s->call.model[0].name,
-		.is_plain = ran != NULL ? ran->is_plain : is_plain(&s->call),
+		.is_plain = ran != NULL ? ran->is_plain : is_plain(s),
 		.call = runs_on ? str_of(s->x->id) : STR_NONE,
 		.request = str_of(s->provider_id),
 		.day = s->day,

@@ -222,10 +222,71 @@ test_a_response_is_understood(void **state)
 		{ "{\"model\":\"m\",\"input\":[{\"role\":\"user\",\"content\":[{\"type\":"
 		  "\"input_image\",\"file_id\":\"file-1\"}]}]}",
 		    "m @file-1 image", PROVIDER_OPENAI, RESPONSES },
+		{ "{\"model\":\"m\",\"input\":[{\"id\":\"msg_1\"}]}", "m @msg_1",
+		    PROVIDER_OPENAI, RESPONSES },
+		{ "{\"model\":\"m\",\"input\":[{\"role\":\"user\",\"id\":\"msg_1\","
+		  "\"content\":\"x\"}]}",
+		    "m", PROVIDER_OPENAI, RESPONSES },
+		{ "{\"model\":\"m\",\"input\":[{\"type\":\"reasoning\",\"id\":\"rs_1\","
+		  "\"encrypted_content\":null},{\"type\":\"reasoning\",\"id\":\"rs_2\","
+		  "\"encrypted_content\":\"x\"},{\"type\":\"reasoning\",\"summary\":[]}]"
+		  "}",
+		    "m @rs_1", PROVIDER_OPENAI, RESPONSES },
+		{ "{\"model\":\"m\",\"input\":[{\"type\":\"image_generation_call\","
+		  "\"id\":\"ig_1\"},{\"type\":\"image_generation_call\",\"id\":\"ig_2\","
+		  "\"result\":\"aaaa\"},{\"type\":\"code_interpreter_call\",\"id\":"
+		  "\"ci_1\",\"container_id\":\"cntr_1\",\"code\":\"1\"}]}",
+		    "m @ig_1 @cntr_1 image", PROVIDER_OPENAI, RESPONSES },
+		{ "{\"model\":\"m\",\"tools\":[{\"type\":\"code_interpreter\","
+		  "\"container\":{\"type\":\"auto\",\"file_ids\":[\"f1\",\"f2\"]}}]}",
+		    "m !code_interpreter @f1 @f2", PROVIDER_OPENAI, RESPONSES },
 	};
 
 	(void)state;
 	assert_understood(rows, COUNT_OF(rows));
+}
+
+/* What is asked of a response that is kept: by whom, and what that is. */
+static const struct {
+	enum provider_kind kind;
+	const char *method, *path, *body;
+	const char *id; /* NULL: closed */
+	bool shows;
+} asked_after[] = {
+	{ PROVIDER_OPENAI, "GET", "/v1/responses/resp_1", "", "resp_1", true },
+	{ PROVIDER_OPENAI, "GET", "/responses/resp_1?stream=true", "", "resp_1", true },
+	{ PROVIDER_OPENAI, "POST", "/v1/responses/resp_1/cancel", " {} ", "resp_1",
+	    true },
+	{ PROVIDER_OPENAI, "DELETE", "/v1/responses/resp_1", "", "resp_1", false },
+	{ PROVIDER_LITELLM, "GET", "/v1/responses/r/input_items", "", "r", false },
+	{ PROVIDER_OPENAI, "GET", "/v1/responses/resp_1", "{}", NULL, false },
+	{ PROVIDER_OPENAI, "POST", "/v1/responses/r/cancel", "{\"a\":1}", NULL, false },
+	{ PROVIDER_OPENAI, "GET", "/v1/responses/a/b/input_items", "", NULL, false },
+	{ PROVIDER_OPENAI, "GET", "/v1/responses/a%2fb", "", NULL, false },
+	{ PROVIDER_VERCEL, "GET", "/v1/responses/resp_1", "", NULL, false },
+};
+
+static void
+test_a_response_is_asked_after_by_its_id(void **state)
+{
+	(void)state;
+	for (size_t i = 0; i < COUNT_OF(asked_after); i++) {
+		struct model_request r = { asked_after[i].kind,
+			str_of(asked_after[i].method), str_of(asked_after[i].path), &head,
+			str_of(asked_after[i].body) };
+		bool is_open = call_read(&call, &r, &arena);
+
+		assert_int_equal(is_open, asked_after[i].id != NULL);
+		if (!is_open)
+			continue;
+		assert_true(call.is_free);
+		assert_int_equal(call.shows, asked_after[i].shows);
+		assert_int_equal(call.nreference, 1);
+		assert_true(str_eq(call.reference[0].id, str_of(asked_after[i].id)));
+	}
+	assert_true(api_shows(PROVIDER_OPENAI, STR("/v1/responses?x=1")));
+	assert_false(api_shows(PROVIDER_VERCEL, STR("/v1/responses")));
+	assert_false(api_shows(PROVIDER_OPENAI, STR("/v1/chat/completions")));
 }
 
 static void
@@ -777,6 +838,7 @@ main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_a_chat_is_understood),
 		cmocka_unit_test(test_a_response_is_understood),
+		cmocka_unit_test(test_a_response_is_asked_after_by_its_id),
 		cmocka_unit_test(test_a_gateway_call_is_understood),
 		cmocka_unit_test(test_what_says_two_things_or_brings_a_key_is_refused),
 		cmocka_unit_test(test_two_fields_that_name_models_must_agree),
