@@ -72,10 +72,11 @@ check_providers(const struct settings *s, struct report *rep)
 {
 	struct prices *prices = NULL;
 
-	routes_free(routes_build(s, rep));
 	if (s->gateway_prices != NULL &&
-	    prices_load(&prices, s->gateway_prices, rep) == 0)
-		prices_free(prices);
+	    prices_load(&prices, s->gateway_prices, rep) != 0)
+		prices = NULL; /* what is wrong was said */
+	routes_free(routes_build(s, prices, rep));
+	prices_free(prices);
 }
 
 /* *terms become those of the configuration, when it could be read. */

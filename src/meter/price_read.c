@@ -380,6 +380,15 @@ static const struct {
 	{ "input_cost_per_request", read_uncounted, 0 },
 };
 
+static struct str
+keep(struct loading *l, struct str s)
+{
+	struct str copy = arena_str(&l->p->arena, s);
+
+	assert(copy.p != NULL);
+	return copy;
+}
+
 static bool
 read_fact(struct loading *l, const struct node *n, struct price *e)
 {
@@ -399,6 +408,8 @@ read_keys(struct loading *l, const struct node *block, struct price *e)
 	bool includes = provider != NULL && provider->type == NODE_SCALAR &&
 			str_eq(provider->text, STR("xai"));
 
+	if (provider != NULL && provider->type == NODE_SCALAR)
+		e->provider = keep(l, provider->text);
 	for (const struct node *n = block->child; n != NULL; n = n->next) {
 		struct rate_key key;
 
@@ -454,15 +465,6 @@ read_next(struct loading *l, const struct node *block, struct price *e)
 		return;
 	read_keys(l, next, later);
 	e->next = later;
-}
-
-static struct str
-keep(struct loading *l, struct str s)
-{
-	struct str copy = arena_str(&l->p->arena, s);
-
-	assert(copy.p != NULL);
-	return copy;
 }
 
 static void

@@ -18,6 +18,7 @@ struct price_set {
 
 struct price {
 	struct price_facts facts;
+	struct str provider; /* whom the list says it is from */
 	struct price_set base;
 	int64_t max_tokens; /* what older entries call the most output */
 	struct price_long {

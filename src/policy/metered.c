@@ -48,8 +48,8 @@ add_provider(struct metered *m, const struct settings *s, const struct provider 
 		add(m, host_str(&url.host), where);
 }
 
-struct metered *
-metered_new(const struct settings *s)
+static struct metered *
+gather(const struct settings *s, bool is_sold)
 {
 	struct metered *m = mem_zalloc(sizeof(*m));
 	size_t most = 0;
@@ -59,8 +59,15 @@ metered_new(const struct settings *s)
 		most += s->gateway_providers.p[i].hosts.n + 1;
 	m->p = mem_zalloc((most + 1) * sizeof(*m->p));
 	for (size_t i = 0; i < s->gateway_providers.n; i++)
-		add_provider(m, s, &s->gateway_providers.p[i]);
+		if (!is_sold || s->gateway_providers.p[i].kind != PROVIDER_NONE)
+			add_provider(m, s, &s->gateway_providers.p[i]);
 	return m;
+}
+
+struct metered *
+metered_new(const struct settings *s)
+{
+	return gather(s, false);
 }
 
 void
@@ -87,4 +94,14 @@ metered_find(const struct metered *m, const struct host *h)
 		if (pattern_covers(&m->p[i].pattern, &name))
 			return &m->p[i];
 	return NULL;
+}
+
+bool
+metered_sells(const struct settings *s, const struct host *h)
+{
+	struct metered *sold = gather(s, true);
+	bool sells = metered_find(sold, h) != NULL;
+
+	metered_free(sold);
+	return sells;
 }

@@ -30,5 +30,7 @@ struct metered *metered_new(const struct settings *s);
 void metered_free(struct metered *m); /* NULL is fine */
 /* NULL: the host is nobody's; m may be NULL. */
 const struct metered_host *metered_find(const struct metered *m, const struct host *h);
+/* Is it where a provider with a meter is called, or lives, by the settings alone? */
+bool metered_sells(const struct settings *s, const struct host *h);
 
 #endif

@@ -5,6 +5,9 @@
 
 #include <stdlib.h>
 
+#include "meter/home.h"
+#include "policy/metered.h"
+
 static void PRINTF_LIKE(5, 6)
     finding(const struct settings *s, const struct provider *row, struct report *rep,
 	const char *code, const char *fmt, ...)
@@ -93,8 +96,24 @@ check_clash(const struct routes *all, const struct settings *s, struct report *r
 			    all->p[i].row->name, last->row->name);
 }
 
+/* A key that is good for model calls, and nobody counts them: the meter's way round. */
+static void
+check_unmetered(const struct route *r, const struct prices *prices,
+    const struct settings *s, struct report *rep)
+{
+	const char *home = prices != NULL ? home_of(prices, host_str(&r->host)) : NULL;
+
+	if (r->row->kind != PROVIDER_NONE)
+		return;
+	if (home == NULL && !metered_sells(s, &r->host))
+		return;
+	finding(s, r->row, rep, "unmetered_provider",
+	    "%s goes to a host of %s, and kind: none counts nothing; say its kind",
+	    r->row->name, home != NULL ? home : "a provider that is metered");
+}
+
 struct routes *
-routes_build(const struct settings *s, struct report *rep)
+routes_build(const struct settings *s, const struct prices *prices, struct report *rep)
 {
 	struct routes *all = mem_zalloc(sizeof(*all));
 
@@ -108,6 +127,7 @@ routes_build(const struct settings *s, struct report *rep)
 			continue;
 		all->n++;
 		check_clash(all, s, rep);
+		check_unmetered(r, prices, s, rep);
 		if (s->gateway_prices == NULL && r->row->kind != PROVIDER_NONE)
 			finding(s, r->row, rep, "no_prices",
 			    "%s is metered, so gateway.prices must name a price table",

@@ -4,11 +4,13 @@
  * Part of a snapshot: immutable, any thread.
  *
  * Codes of findings: bad_upstream bad_path path_conflict bad_credential no_prices
+ * unmetered_provider
  */
 #ifndef WEIR_PROXY_ROUTE_H
 #define WEIR_PROXY_ROUTE_H
 
 #include "conf/settings.h"
+#include "meter/price.h"
 #include "wire/url.h"
 
 struct route {
@@ -25,8 +27,9 @@ struct routes {
 	size_t n;
 };
 
-/* Findings go to rep; what is wrong is left out. */
-struct routes *routes_build(const struct settings *s, struct report *rep);
+/* Findings go to rep; what is wrong is left out.  prices may be NULL: there are none. */
+struct routes *routes_build(
+    const struct settings *s, const struct prices *prices, struct report *rep);
 void routes_free(struct routes *r); /* NULL is fine */
 /* *rest is what follows the provider's own path: "/v1/messages", or empty.  NULL: none.
  */

@@ -139,10 +139,10 @@ load_gateway(struct snapshot *s, struct report *rep)
 {
 	const struct settings *set = s->settings;
 
-	s->routes = routes_build(set, rep);
 	if (set->gateway_prices != NULL &&
 	    prices_load(&s->prices, set->gateway_prices, rep) != 0)
 		s->prices = NULL; /* what is wrong was said */
+	s->routes = routes_build(set, s->prices, rep);
 	if (s->routes->n > 0)
 		s->roots = roots_load(set->tls_roots);
 	if ((s->routes->n > 0 && s->roots == NULL) ||

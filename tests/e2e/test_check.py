@@ -1,6 +1,7 @@
 """weir check: every fault at once, with its place; nothing is looked up, nothing is dialled."""
 import json
 import os
+import pathlib
 import re
 import subprocess
 
@@ -55,6 +56,38 @@ def test_faults_of_all_files_come_in_one_run(check):
     for place in ("weir.yaml:3:17: error: ", "a.yaml:2:1: error: ", "b.yaml:2:1: error: "):
         assert place in done.stderr
     assert done.stdout.startswith("failed: ")
+
+
+def providers(*rows, prices="prices.json"):
+    return GOOD_CONFIG + "gateway:\n" + ("  prices: %s\n" % prices if prices else "") + "  providers:\n" + \
+        "".join("    - { %s }\n" % row for row in rows)
+
+
+FORGE = "name: forge, kind: none, path: /forge, upstream: \"https://%s\""
+CLAUDE = "name: claude, kind: anthropic, path: /claude, upstream: \"https://llm.example.com\", hosts: [\"*.llm.example.net\"]"
+
+
+@pytest.mark.parametrize("host, row", [
+    ("api.anthropic.com", None), ("api.openai.com/v1", None), ("eu.api.openai.com", None),
+    ("generativelanguage.googleapis.com:8443", None), ("bedrock-runtime.us-east-1.amazonaws.com", None),
+    ("llm.example.com/v1", CLAUDE), ("eu.llm.example.net", CLAUDE)])
+def test_a_key_for_models_is_not_passed_on_without_a_meter(check, host, row):
+    rows = [FORGE % host] + ([row] if row else [])
+    prices = pathlib.Path(__file__).resolve().parents[2] / "policies" / "prices.json"
+    done = check("-c", "weir.yaml", files={"weir.yaml": providers(*rows), "policy.yaml": GOOD_POLICY,
+                                           "prices.json": prices.read_text(encoding="utf-8")})
+    assert done.returncode == 78 and "[unmetered_provider]" in done.stderr, done.stderr
+    assert "forge goes to a host of" in done.stderr
+
+
+@pytest.mark.parametrize("host", ["forge.example.com", "s3.us-east-1.amazonaws.com", "api.anthropic.com.example.net",
+                                  "api.deepseek.com", "storage.googleapis.com"])
+def test_a_key_for_something_else_is(check, host):
+    """deepseek: the table says nothing of it."""
+    prices = pathlib.Path(__file__).resolve().parents[2] / "policies" / "prices.json"
+    done = check("-c", "weir.yaml", files={"weir.yaml": providers(FORGE % host, CLAUDE), "policy.yaml": GOOD_POLICY,
+                                           "prices.json": prices.read_text(encoding="utf-8")})
+    assert "unmetered_provider" not in done.stderr and done.returncode == 0, done.stderr
 
 
 def test_a_policy_that_only_reports_is_warned_of(check):
