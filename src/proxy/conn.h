@@ -95,7 +95,10 @@ struct conn {
 	struct forward *forward;
 	/* at the gateway: */
 	struct gateway *gateway;
-	struct body_reader reading; /* the request's body */
+	struct body_reader reading;  /* the request's body */
+	msec body_begun, body_moved; /* its first byte was awaited, the last one came */
+	msec rate_at;                /* this minute of it began, */
+	uint64_t rate_bytes;         /* in which so many have come */
 	bool is_reading, is_continued;
 	struct tls_start *shaking;
 	bool is_opened; /* its `open` record is written */

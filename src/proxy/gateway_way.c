@@ -16,6 +16,7 @@
 #include "proxy/stages.h"
 #include "proxy/who.h"
 
+#define MINUTE ((msec)60000)
 #define LATE_MS ((msec)1000) /* a request may be on its way for so long */
 
 /* ---- DECIDE */
@@ -43,6 +44,14 @@ is_cross_site(const struct http_head *h)
 	return origin != NULL && !str_eq_nocase(authority_of(origin->value), h->host);
 }
 
+static size_t
+body_max(const struct exchange *x)
+{
+	int64_t max = x->snapshot->settings->limits_body;
+
+	return max > 0 && (uint64_t)max < CALL_BODY_MAX ? (size_t)max : CALL_BODY_MAX;
+}
+
 static enum reason
 refusal_of(const struct conn *c)
 {
@@ -54,7 +63,7 @@ refusal_of(const struct conn *c)
 		return purse_is_asked(x) ? REASON_NONE : REASON_ENDPOINT_NOT_METERED;
 	if (x->head->is_upgrade) /* Codex then posts */
 		return REASON_ENDPOINT_NOT_METERED;
-	if (x->head->framing == HTTP_LENGTH && x->head->length > CALL_BODY_MAX)
+	if (x->head->framing == HTTP_LENGTH && x->head->length > body_max(x))
 		return REASON_BODY_TOO_LARGE;
 	if (x->route->row->kind != PROVIDER_NONE &&
 	    api_find((enum provider_kind)x->route->row->kind, x->head->method,
@@ -130,7 +139,7 @@ take_body(struct conn *c, struct str in)
 		switch (r) {
 		case BODY_DATA:
 			buf_str(body, piece);
-			if (body->is_over)
+			if (body->is_over || body->n > body_max(c->x))
 				return answer_refuse(c, REASON_BODY_TOO_LARGE);
 			break;
 		case BODY_DONE:
@@ -144,6 +153,17 @@ take_body(struct conn *c, struct str in)
 	}
 }
 
+static void
+watch_body(struct conn *c)
+{
+	msec now = loop_now(c->e->loop);
+	msec at = c->body_moved + c->x->snapshot->settings->limits_idle;
+
+	if (c->rate_at + MINUTE < at)
+		at = c->rate_at + MINUTE;
+	timer_set(c->e->loop, &c->timer, at > now ? at - now : 0);
+}
+
 static enum next
 gate_body(struct conn *c)
 {
@@ -153,6 +173,8 @@ gate_body(struct conn *c)
 		struct request *rq = c->rq;
 		struct str rest = str_sub(buf_view(&rq->in), rq->heard.used, rq->in.n);
 		c->is_reading = true;
+		c->body_begun = c->body_moved = c->rate_at = loop_now(c->e->loop);
+		c->rate_bytes = 0;
 		c->is_continued = rest.n > 0;
 		rq->heard.used = rq->in.n;
 		body_reader_init(&c->reading, c->x->head);
@@ -167,18 +189,36 @@ gate_body(struct conn *c)
 			break;
 		if (got <= 0)
 			return client_left(c);
+		c->body_moved = loop_now(c->e->loop);
+		c->rate_bytes += (uint64_t)got;
 		n = take_body(c, (struct str){ c->e->scratch, (size_t)got });
 		if (n != WAIT)
 			return n;
 	}
-	timer_set(c->e->loop, &c->timer, c->x->snapshot->settings->limits_idle);
+	watch_body(c);
 	return WAIT;
 }
 
+/* A minute of it is over: was it enough?  The first one may be slow, but not idle. */
 static enum next
 body_is_late(struct conn *c)
 {
-	return answer_refuse(c, REASON_CLIENT_TIMEOUT);
+	const struct settings *set = c->x->snapshot->settings;
+	msec now = loop_now(c->e->loop);
+	bool is_idle = now >= c->body_moved + set->limits_idle;
+	bool is_minute = now >= c->rate_at + MINUTE;
+
+	if (is_idle || (is_minute && c->rate_at != c->body_begun &&
+			   c->rate_bytes < (uint64_t)set->limits_body_rate)) {
+		c->x->error = "the request body comes too slowly";
+		return answer_refuse(c, REASON_CLIENT_TIMEOUT);
+	}
+	if (is_minute) {
+		c->rate_at = now;
+		c->rate_bytes = 0;
+	}
+	watch_body(c);
+	return WAIT;
 }
 
 /* ---- RESERVE */

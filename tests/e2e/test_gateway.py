@@ -598,6 +598,59 @@ def test_a_body_that_is_too_large_is_refused_before_it_is_read(gateway, provider
     assert answer.status == 413 and provider.requests == []
 
 
+@pytest.mark.parametrize("chunked", [False, True])
+def test_the_operators_limit_of_bodies_holds_here_too(gateway, provider, chunked):
+    g = gateway(config={"limits": {"body": "1KiB"}})
+    with g.open() as client:
+        data = json.dumps(dict(ASK, system="x" * 2000)).encode()
+        framing = "Transfer-Encoding: chunked" if chunked else "Content-Length: %d" % len(data)
+        client.send(("POST /anthropic/v1/messages HTTP/1.1\r\nHost: weir\r\n%s\r\n\r\n" % framing).encode() +
+                    (rig_provider.chunk(data) + b"0\r\n\r\n" if chunked else data))
+        answer = client.response("POST")
+    assert (answer.status, answer.get("x-weir-reason")) == (413, "body_too_large")
+    assert g.messages().status == 200 and len(provider.requests) == 1
+
+
+def ask_slowly(g, connection):
+    connection.send("POST /anthropic/v1/messages HTTP/1.1\r\nHost: weir\r\nContent-Length: 5000\r\n\r\n{")
+
+
+def test_a_body_that_stops_is_not_waited_for(gateway, provider):
+    g = gateway(config={"limits": {"idle": "300ms"}})
+    with g.open() as client:
+        ask_slowly(g, client)
+        answer = client.response("POST")
+    assert (answer.status, answer.get("x-weir-reason")) == (408, "client_timeout")
+    assert provider.requests == [] and g.spent() == 0
+
+
+@pytest.mark.soak
+def test_a_body_that_drips_is_cut_after_its_first_minute(gateway, provider):
+    g = gateway(config={"limits": {"body_rate": "1KiB/min"}})
+    client = rig_client.Client(g.door, timeout=150)
+    ask_slowly(g, client)
+    client.send_pieces(b" " * 900, 1, 1)
+    assert b"client_timeout" in client.read_all() and provider.requests == []
+    client.close()
+
+
+@pytest.mark.parametrize("limit, answers, status, reason", [
+    ("response_timeout", lambda provider, conn, request, body: provider.go.wait(10) and 0, 504, "response_timeout"),
+    ("idle", rig_provider.message_stream(pause_after=4), None, "idle_timeout")])
+def test_a_provider_that_says_nothing_more_is_left(gateway, provider, limit, answers, status, reason):
+    """And is paid at a ceiling: it may have worked all the same."""
+    g = gateway(config={"limits": {limit: "500ms"}})
+    provider.answer = answers
+    with g.open() as client:
+        g.send(client, "/anthropic/v1/messages", dict(ASK, stream=True))
+        answer = client.response("POST")
+    assert answer.status == status if status else answer is None or not answer.is_complete
+    record = calls(g, 1)[0]
+    assert record["reason"] == reason and record["usd"]["basis"] == "estimate"
+    provider.go.set()
+    assert g.spent() == nano(record["usd"]["charged"]) > 0
+
+
 def test_requests_on_one_connection_are_each_their_own(gateway, provider):
     g = gateway()
     with g.open() as client:
