@@ -28,15 +28,15 @@ let_go(struct gateway *g)
 	buf_fini(&g->up);
 	buf_fini(&g->head);
 	buf_fini(&g->down);
+	buf_fini(&g->shown);
+	buf_fini(&g->clean);
 }
 
 void
 gateway_cancel(struct gateway *g)
 {
-	struct usage u = { .nrun = 0 };
-
 	if (g->answer != NULL && !g->is_settling) {
-		u = *answer_end(g->answer, false);
+		struct usage u = *answer_end(g->answer, false);
 		(void)spend_settle(g->spend, g->answer, &u, NULL, NULL);
 	}
 	spend_end(g->spend);
@@ -174,31 +174,25 @@ static void
 take_text(struct gateway *g, struct str text)
 {
 	bool hides = g->answer != NULL && g->spend->call.hides_usage;
-	struct buf pass, clean;
 
-	buf_init(&pass, text.n + 2 * ANSWER_HELD_MAX);
-	buf_init(&clean, text.n + 4 * ANSWER_HELD_MAX);
+	buf_reset(&g->shown);
+	buf_reset(&g->clean);
 	if (g->answer != NULL)
-		answer_feed(g->answer, text, hides ? &pass : NULL);
+		answer_feed(g->answer, text, hides ? &g->shown : NULL);
 	if (g->answer != NULL)
 		spend_keep(g->spend, g->answer);
-	scrub_feed(&g->scrub, hides ? buf_view(&pass) : text, &clean);
-	put_chunk(g, buf_view(&clean));
-	buf_fini(&pass);
-	buf_fini(&clean);
+	scrub_feed(&g->scrub, hides ? buf_view(&g->shown) : text, &g->clean);
+	put_chunk(g, buf_view(&g->clean));
 }
 
 /* Nothing follows: what is still held may pass. */
 static void
 take_last(struct gateway *g)
 {
-	struct buf clean;
-
 	take_text(g, STR_NONE);
-	buf_init(&clean, 4 * ANSWER_HELD_MAX);
-	scrub_end(&g->scrub, &clean);
-	put_chunk(g, buf_view(&clean));
-	buf_fini(&clean);
+	buf_reset(&g->clean);
+	scrub_end(&g->scrub, &g->clean);
+	put_chunk(g, buf_view(&g->clean));
 }
 
 /* False: damaged, or more than an answer may be. */
@@ -613,6 +607,8 @@ gateway_start(struct gateway *g, struct engine *e, struct spend *spend,
 	g->up.is_secret = true; /* the credential is in it */
 	buf_init(&g->head, x->snapshot->response_limit.head + SCRATCH);
 	buf_init(&g->down, DOWN_MAX);
+	buf_init(&g->shown, DOWN_MAX);
+	buf_init(&g->clean, DOWN_MAX);
 	scrub_init(&g->scrub,
 	    (struct str){ p->credential_value.bytes, p->credential_value.n }, &x->arena);
 	http_reader_init(&g->reader, HTTP_RESPONSE, &x->snapshot->response_limit);

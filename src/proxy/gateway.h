@@ -33,9 +33,10 @@ struct gateway {
 	struct spend *spend;
 	struct stream *client;
 	struct origin *origin;
-	struct buf up;   /* of the request, not taken yet */
-	struct buf head; /* of the answer, in pieces */
-	struct buf down; /* to the client, not taken yet */
+	struct buf up;           /* of the request, not taken yet */
+	struct buf head;         /* of the answer, in pieces */
+	struct buf down;         /* to the client, not taken yet */
+	struct buf shown, clean; /* a piece of the answer, on its way there */
 	struct http_reader reader;
 	struct http_head response;
 	struct body_reader body;

@@ -1,6 +1,8 @@
 #include "wire/coding.h"
 
+#include <stddef.h>
 #include <stdlib.h>
+#include <string.h>
 
 #include <brotli/decode.h>
 #include <zlib.h>
@@ -21,7 +23,7 @@ struct decoder {
 	z_stream zlib;
 	BrotliDecoderState *brotli;
 	ZSTD_DStream *zstd;
-	char text[16384];
+	char text[16384]; /* last: it is written before it is read, so never cleared */
 };
 
 bool
@@ -157,8 +159,9 @@ begin_next_member(struct decoder *d)
 struct decoder *
 decoder_new(enum coding c, uint64_t max)
 {
-	struct decoder *d = mem_zalloc(sizeof(*d));
+	struct decoder *d = mem_alloc(sizeof(*d));
 
+	memset(d, 0, offsetof(struct decoder, text));
 	d->coding = c;
 	d->max = max;
 	if (c == CODING_BR)
