@@ -23,7 +23,7 @@ output_tokens(
 	n = larger(n, u->text_bytes * 2 / 5 + 1);
 	n = larger(n, u->announced > 0 ? (uint64_t)u->announced : 0);
 	if (in->max_tokens_per_second != 0)
-		n = larger(n, seconds * in->max_tokens_per_second);
+		n = larger(n, seconds * in->max_tokens_per_second * c->answers);
 	n += SLACK;
 	return in->runs_on || n > most ? most : n;
 }

@@ -107,6 +107,8 @@ finish(struct gateway *g, enum reason reason, enum close_by by, bool is_whole)
 	g->is_whole = is_whole;
 	g->reason = g->is_client_gone ? REASON_CLIENT_ABORTED : reason;
 	g->by = g->is_client_gone ? CLOSE_CLIENT : by;
+	if (!is_whole) /* first: what it still makes would not be in the account */
+		(void)shutdown(g->origin->stream.fd, SHUT_RDWR);
 	u = mem_zalloc(sizeof(*u));
 	if (g->answer != NULL)
 		*u = *answer_end(g->answer, is_whole);
