@@ -130,14 +130,14 @@ def provider(net, authority):
 def gateway(weir, provider, authority, dns):
     made = []
 
-    def make(config=None, sessions=None, providers=None, policy=None, **more):
+    def make(config=None, sessions=None, providers=None, policy=None, environment=None, **more):
         rows = [rig_gateway.row(kind, provider) for kind in rig_gateway.KEY_FIELDS]
         one = weir(policy or [], config=dict({
             "listen": rig_gateway.listen(),
             "tls": {"roots": authority.certificate},
             "sessions": sessions or rig_gateway.laptop(),
             "gateway": dict({"prices": str(rig_provider.PRICES), "providers": providers or rows}, **more)},
-            **(config or {})), environment=rig_gateway.ENVIRONMENT)
+            **(config or {})), environment=dict(rig_gateway.ENVIRONMENT, **(environment or {})))
         made.append(rig_gateway.Gateway(one))
         return made[-1]
     yield make

@@ -30,6 +30,12 @@ def rate(model, name):
     return Fraction(price(model).get(name, "0"))
 
 
+def limit(model):
+    """Of its output, in tokens."""
+    with open(PRICES, encoding="utf-8") as f:
+        return json.load(f)[model]["max_output_tokens"]
+
+
 def cost_nano(model, plain=0, read=0, write=0, output=0):
     """What a call costs, rounded up once."""
     usd = plain * rate(model, "input_cost_per_token") + read * rate(model, "cache_read_input_token_cost") + \
