@@ -7,7 +7,8 @@ import json
 import pytest
 
 from rig import families, provider as rig_provider, token as tokens
-from test_gateway import SECRET, error_of, gateway, keyed, nano, provider  # noqa: F401
+from rig.gateway import SECRET, nano
+from test_gateway import keyed
 
 TEXT = [{"type": "text", "text": "What is the answer?", "cache_control": {"type": "ephemeral"}}]
 SCHEMA = {"$schema": "https://json-schema.org/draft/2020-12/schema", "type": "object",
@@ -119,7 +120,7 @@ def send(g, client, asks, token, **how):
 
 
 @each
-def test_it_is_answered_as_it_asked_and_pays_what_the_provider_counts(gateway, provider, asks):  # noqa: F811
+def test_it_is_answered_as_it_asked_and_pays_what_the_provider_counts(gateway, provider, asks):
     g = gateway(sessions=keyed())
     provider.answer = families.everything("4711", more=["X-Account: " + rig_provider.KEY])
     token = turn("20")
@@ -137,7 +138,7 @@ def test_it_is_answered_as_it_asked_and_pays_what_the_provider_counts(gateway, p
 
 
 @each
-def test_it_is_stopped_at_once_in_words_that_it_shows(gateway, provider, asks):  # noqa: F811
+def test_it_is_stopped_at_once_in_words_that_it_shows(gateway, provider, asks):
     g = gateway(sessions=keyed())
     token = turn("0.000000001")
     with g.open() as client:
@@ -146,12 +147,12 @@ def test_it_is_stopped_at_once_in_words_that_it_shows(gateway, provider, asks): 
             assert (answer.status, answer.get("x-weir-reason")) == (asks.status, "turn_budget_exhausted")
             assert answer.get("x-should-retry") == "false" and answer.get("retry-after") is None
             assert answer.get("content-type") == "application/json"
-            assert error_of(answer)["message"].startswith("weir: The budget of this turn is spent")
+            assert json.loads(answer.body)["error"]["message"].startswith("weir: The budget of this turn is spent")
     assert provider.requests == [] and g.spent(token) == 0
 
 
 @each
-def test_a_turn_ends_call_by_call_and_never_costs_more_than_it_has(gateway, provider, asks):  # noqa: F811
+def test_a_turn_ends_call_by_call_and_never_costs_more_than_it_has(gateway, provider, asks):
     """Each answer uses all the output that it may."""
     g = gateway(sessions=keyed())
     provider.answer = families.everything("4711", is_greedy=True)
@@ -172,7 +173,7 @@ def test_a_turn_ends_call_by_call_and_never_costs_more_than_it_has(gateway, prov
     assert 0 < g.spent(turn(budget)) == provider.bill - earlier <= nano(budget)
 
 
-def test_what_claude_code_asks_besides_costs_nothing(gateway, provider):  # noqa: F811
+def test_what_claude_code_asks_besides_costs_nothing(gateway, provider):
     """A connection made ahead, and its /context, even when the money is gone."""
     g = gateway(sessions=keyed())
     provider.answer = families.everything()

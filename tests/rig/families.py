@@ -206,6 +206,12 @@ def is_answered(body):
     return any(mark in text for mark in ('"tool_result"', '"role": "tool"', 'call_output"', '"functionResponse"'))
 
 
+def asked_for(request, body, text):
+    """The answer of whichever family was asked: a document, or an iterator of events."""
+    asked = Asked(request, body)
+    return next(make for end, make in FAMILIES if asked.path.endswith(end))(asked, text, None)
+
+
 def everything(text="hello", tool=None, more=(), is_greedy=False):
     """Streams where a stream is asked for.
 
