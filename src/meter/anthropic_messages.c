@@ -110,6 +110,15 @@ note_file(struct call *c, const struct block *block, size_t at)
 	return call_refers(c, REFERENCE_FILE, block->file_id, at);
 }
 
+/* A kind not known yet brings its source as the others do. */
+static bool
+has_media(const struct block *block)
+{
+	return str_eq(block->type, STR("image")) ||
+	       str_eq(block->type, STR("document")) || block->source.type.p != NULL ||
+	       block->source.url.p != NULL || block->source.file_id.p != NULL;
+}
+
 static bool
 read_block(struct body *b, void *to)
 {
@@ -123,8 +132,7 @@ read_block(struct body *b, void *to)
 	b->call->blocks++;
 	if (!body_object(b, &block_object, &block))
 		return false;
-	if ((str_eq(block.type, STR("image")) || str_eq(block.type, STR("document"))) &&
-	    !note_media(b->call, &block, piece, at))
+	if (has_media(&block) && !note_media(b->call, &block, piece, at))
 		return false;
 	return note_file(b->call, &block, at);
 }

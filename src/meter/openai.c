@@ -331,7 +331,7 @@ struct part {
 	struct piece *piece;
 	struct str type;
 	struct str image, video, file_url; /* by URL, or the bytes themselves */
-	struct str file_data, file_id, audio, audio_id;
+	struct str file_data, file_id, audio, audio_url, audio_id;
 };
 
 static const struct member url_members[] = {
@@ -366,6 +366,7 @@ read_file(struct body *b, void *to)
 
 static const struct member audio_members[] = {
 	{ "data", NULL, body_str, offsetof(struct part, audio) },
+	{ "url", NULL, body_str, offsetof(struct part, audio_url) },
 	{ "id", NULL, body_str, offsetof(struct part, audio_id) },
 };
 static const struct object audio_object = {
@@ -505,7 +506,8 @@ static bool
 note_part(struct call *c, const struct part *p)
 {
 	c->blocks++;
-	c->has_audio_in |= p->audio.p != NULL || p->audio_id.p != NULL;
+	c->has_audio_in |=
+	    p->audio.p != NULL || p->audio_url.p != NULL || p->audio_id.p != NULL;
 	if (p->type.p != NULL && !hosted_is_client(p->type, known_parts) &&
 	    !note_fetch(c, p, "unknown_part"))
 		return false;
@@ -515,6 +517,8 @@ note_part(struct call *c, const struct part *p)
 	       (p->file_data.p == NULL ||
 		   note_document(c, p, p->file_data, "file_url")) &&
 	       (p->audio.p == NULL || note_document(c, p, p->audio, "audio_url")) &&
+	       (p->audio_url.p == NULL ||
+		   note_document(c, p, p->audio_url, "audio_url")) &&
 	       (p->file_id.p == NULL || note_reference(c, p, p->file_id)) &&
 	       (p->audio_id.p == NULL || note_reference(c, p, p->audio_id));
 }

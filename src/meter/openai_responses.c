@@ -97,9 +97,10 @@ read_environment(struct body *b, void *to)
 }
 
 static const struct member container_members[] = {
+	{ "id", NULL, read_container_id, 0 },
 	{ "file_ids", NULL, read_files, 0 },
 };
-static const struct object container_object = { .member = container_members, .n = 1 };
+static const struct object container_object = { .member = container_members, .n = 2 };
 
 /* A code interpreter's container: an object at the provider, or a new one with files. */
 static bool
@@ -109,6 +110,19 @@ read_container(struct body *b, void *to)
 		return read_container_id(b, to);
 	return body_is(b, JSON_OBJECT) ? body_object(b, &container_object, to)
 				       : body_inert(b, to);
+}
+
+/* What is to be drawn over. */
+static const struct member mask_members[] = {
+	{ "file_id", NULL, read_file, 0 },
+};
+static const struct object mask_object = { .member = mask_members, .n = 1 };
+
+static bool
+read_mask(struct body *b, void *to)
+{
+	return body_is(b, JSON_OBJECT) ? body_object(b, &mask_object, to)
+				       : body_any(b, to);
 }
 
 static const struct member tool_members[] = {
@@ -123,6 +137,7 @@ static const struct member tool_members[] = {
 	{ "execution", NULL, body_str, offsetof(struct tool, execution) },
 	{ "container", NULL, read_container, 0 },
 	{ "vector_store_ids", NULL, read_vector_stores, 0 },
+	{ "input_image_mask", NULL, read_mask, 0 },
 	{ "tools", NULL, read_tools, 0 },
 };
 static const struct object tool_object = {

@@ -26,11 +26,28 @@ is_named(struct str name, const char *const *list)
 
 /* Said by weir itself, or who the client is to somebody else. */
 static const char *const closed_in_requests[] = { "Host", "Content-Length", "Expect",
-	"Accept-Encoding", "Content-Encoding", "Authorization", "X-Api-Key",
-	"X-Goog-Api-Key", "Api-Key", "Cookie", "Ai-Gateway-Auth-Method",
-	"Openai-Organization", "Openai-Project", "X-Goog-User-Project", "Forwarded",
-	"X-Forwarded-For", "X-Forwarded-Host", "X-Forwarded-Proto", "X-Real-Ip", "Via",
-	"Origin", "Referer", NULL };
+	"Accept-Encoding", "Content-Encoding", "Cookie", "Ai-Gateway-Auth-Method",
+	"Anthropic-Workspace-Id", "Anthropic-Organization-Id", "Openai-Organization",
+	"Openai-Project", "X-Goog-User-Project", "Forwarded", "X-Forwarded-For",
+	"X-Forwarded-Host", "X-Forwarded-Proto", "X-Real-Ip", "Via", "Origin", "Referer",
+	NULL };
+
+/* How routers and clouds name what is a key: X-Api-Key, X-Litellm-Api-Key,
+ * Cf-Aig-Authorization, Helicone-Auth, X-Amz-Security-Token, X-Portkey-Virtual-Key. */
+static const char *const ends_of_keys[] = { "Authorization", "Api-Key", "Api_Key",
+	"Apikey", "-Auth", "-Token", "-Secret", "-Password", "Virtual-Key", NULL };
+
+static bool
+is_a_key(struct str name)
+{
+	for (const char *const *end = ends_of_keys; *end != NULL; end++) {
+		struct str s = str_of(*end);
+		if (name.n >= s.n &&
+		    str_eq_nocase(str_sub(name, name.n - s.n, name.n), s))
+			return true;
+	}
+	return false;
+}
 
 /* Of the operator's account, and what only weir may say here. */
 static const char *const closed_in_responses[] = { "Content-Length", "Content-Encoding",
@@ -95,7 +112,7 @@ gateway_request(struct buf *to, const struct spend *s, size_t length)
 		host, &s->route->host, s->route->port, s->route->is_https ? 443 : 80)));
 	for (size_t i = 0; i < head->nfield; i++) {
 		struct str name = head->field[i].name;
-		if (!drop[i] && !is_named(name, closed_in_requests) &&
+		if (!drop[i] && !is_named(name, closed_in_requests) && !is_a_key(name) &&
 		    !is_credential(p, name) && rewrite_field(name) == REWRITES_NOTHING)
 			put_field(to, name, head->field[i].value);
 	}
