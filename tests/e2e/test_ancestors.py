@@ -5,9 +5,10 @@ import pytest
 
 from rig import token as tokens
 from rig import weir as rig_weir
+from rig.gateway import SECRET, SONNET
 from rig.weir import free_port
 from rules import http, is_refusal
-from test_gateway import SECRET, SONNET, gateway, keyed, provider, redis  # noqa: F401 - fixtures
+from test_gateway import keyed, redis  # noqa: F401 - a fixture
 from test_sessions import SECRET as OTHER_SECRET
 from test_sessions import ask, guarded  # noqa: F401 - fixtures
 

@@ -9,8 +9,9 @@ import pytest
 
 from rig import provider as rig_provider
 from rig import token as tokens
+from rig.gateway import SECRET
 from rig.weir import SANITIZED, binary, free_port, wait_for
-from test_gateway import SECRET, gateway, keyed, provider  # noqa: F401 - fixtures
+from test_gateway import keyed
 
 KEYS = {"PROVIDER_KEY": rig_provider.KEY, "KEY": SECRET}
 OTHER = "-".join(["sk", "rotated", "fedcba9876543210" * 2])
