@@ -127,7 +127,7 @@ window_number(enum ledger_window w, usec now)
 			return 0;
 		return (int64_t)(tm.tm_year - 70) * 12 + tm.tm_mon;
 	}
-	assert(!"a window");
+	assert(false);
 	return 0;
 }
 

@@ -117,7 +117,7 @@ memory_close(struct store *s)
 {
 	map_fini(held_of(s), NULL);
 	for (size_t i = 0; i < ROW_KINDS; i++)
-		map_fini(rows_of(s, i), free);
+		map_fini(rows_of(s, (enum row_kind)i), free);
 	free(s);
 }
 

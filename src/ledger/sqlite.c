@@ -41,8 +41,8 @@ static const char *const single_sql[SINGLES] = {
 	[BEGIN] = "BEGIN IMMEDIATE",
 	[COMMIT] = "COMMIT",
 	[ROLLBACK] = "ROLLBACK",
-	[EXPIRED] = "SELECT key FROM call WHERE state = 0 AND expires <= ?1"
-		    " ORDER BY expires LIMIT ?2",
+	[EXPIRED] = ("SELECT key FROM call WHERE state = 0 AND expires <= ?1"
+		     " ORDER BY expires LIMIT ?2"),
 	[PRUNE_NOTES] = "DELETE FROM note WHERE ends < ?1",
 	[PRUNE_TOMBS] = "DELETE FROM tomb WHERE ends < ?1",
 };

@@ -277,7 +277,8 @@ expect_name(SSL *ssl, const struct host *name)
 		return X509_VERIFY_PARAM_set1_ip_asc(
 			   param, addr_text(text, &name->addr)) == 1;
 	return SSL_set1_host(ssl, name->name) == 1 &&
-	       SSL_set_tlsext_host_name(ssl, name->name) == 1;
+	       SSL_ctrl(ssl, SSL_CTRL_SET_TLSEXT_HOSTNAME, TLSEXT_NAMETYPE_host_name,
+		   (void *)(uintptr_t)name->name) == 1;
 }
 
 static struct tls *
