@@ -111,6 +111,18 @@ clock_wall_us(void)
 	return clock_us(CLOCK_REALTIME);
 }
 
+int64_t
+clock_wall_ms(void)
+{
+	return clock_wall_us() / 1000;
+}
+
+int64_t
+clock_wall_s(void)
+{
+	return clock_wall_us() / 1000000;
+}
+
 static usec
 now_us(const struct loop *l)
 {

@@ -36,6 +36,8 @@ void loop_free_later(struct loop *l, void (*fn)(void *arg), void *arg);
 msec loop_now(const struct loop *l); /* monotonic, as of this turn's beginning */
 usec clock_mono_us(void);            /* read now */
 usec clock_wall_us(void);            /* since 1970, UTC; read now */
+int64_t clock_wall_ms(void);
+int64_t clock_wall_s(void);
 
 /*
  * A deadline (timer.h): late by at most 32 ms, never early.  Setting it again

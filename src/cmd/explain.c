@@ -187,8 +187,8 @@ asker_of_token(
 
 	if (k == NULL)
 		return EXIT_CONFIG;
-	who->reason = token_verify(
-	    &who->grant, k, str_of(token), clock_wall_us() / 1000000, &who->why);
+	who->reason =
+	    token_verify(&who->grant, k, str_of(token), clock_wall_s(), &who->why);
 	keys_free(k);
 	return EXIT_YES;
 }

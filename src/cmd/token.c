@@ -94,12 +94,6 @@ struct options {
 
 /* ---- small things */
 
-static int64_t
-now_s(void)
-{
-	return clock_wall_us() / 1000000;
-}
-
 /* "-" is standard input.  False after saying why. */
 static bool
 read_file(const char *path, struct buf *to)
@@ -325,7 +319,7 @@ static void
 put_claims(const struct mint *m, struct str file, struct buf *to)
 {
 	struct json_out j;
-	int64_t now = now_s();
+	int64_t now = clock_wall_s();
 
 	json_out_init(&j, to);
 	json_open(&j, '{');
@@ -381,8 +375,8 @@ is_good(const struct mint *m, struct str token, struct str claims)
 	struct grant *g = NULL;
 	const char *why;
 	enum reason reason = m->keys == NULL
-				 ? claims_read(&g, &source, claims, now_s(), &why)
-				 : token_verify(&g, m->keys, token, now_s(), &why);
+				 ? claims_read(&g, &source, claims, clock_wall_s(), &why)
+				 : token_verify(&g, m->keys, token, clock_wall_s(), &why);
 
 	grant_unref(g);
 	if (reason == REASON_PROFILE_UNKNOWN && m->keys == NULL)
@@ -499,7 +493,7 @@ print_expiry(const struct json_value *claims)
 	if (gmtime_r(&when, &tm) == NULL ||
 	    strftime(text, sizeof(text), "%Y-%m-%dT%H:%M:%SZ", &tm) == 0)
 		return;
-	printf("expires  %s (%+" PRId64 " s)\n", text, (int64_t)n - now_s());
+	printf("expires  %s (%+" PRId64 " s)\n", text, (int64_t)n - clock_wall_s());
 }
 
 static int
@@ -512,7 +506,7 @@ print_verdict(const struct mint *m, struct str token)
 		puts("verdict  not verified: no configuration was named");
 		return EXIT_YES;
 	}
-	enum reason reason = token_verify(&g, m->keys, token, now_s(), &why);
+	enum reason reason = token_verify(&g, m->keys, token, clock_wall_s(), &why);
 	grant_unref(g);
 	printf("verdict  %s%s%s\n", reason_row(reason)->name, why == NULL ? "" : ": ",
 	    why == NULL ? "" : why);

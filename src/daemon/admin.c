@@ -41,12 +41,6 @@ struct job {
 	} op[];
 };
 
-static unix_ms
-now_ms(void)
-{
-	return clock_wall_us() / 1000;
-}
-
 /* ---- answers ---- */
 
 static void
@@ -309,7 +303,7 @@ keep_revoked(
 static int64_t
 revoke_here(struct admin *a, struct str tenant, struct str sid, struct str jti)
 {
-	unix_ms now = now_ms();
+	unix_ms now = clock_wall_ms();
 
 	return (int64_t)(jti.n == 0 ? sessions_revoke(a->o.sessions, tenant, sid,
 					  SESSION_FOREVER, now)
@@ -415,7 +409,7 @@ arm_with(struct admin *a, struct visit *v, struct grant *g, struct str source,
     struct str token, int64_t ttl_s)
 {
 	struct snapshot *s = a->o.snapshot(a->o.arg);
-	unix_ms until = now_ms() + ttl_s * 1000;
+	unix_ms until = clock_wall_ms() + ttl_s * 1000;
 	struct session_ask ask = identity_ask(s, g, source);
 
 	if (until > ask.expires)

@@ -5,12 +5,6 @@
 
 #include <stdlib.h>
 
-static unix_ms
-wall_now(void)
-{
-	return clock_wall_us() / 1000;
-}
-
 static void
 drop(void *arg)
 {
@@ -92,7 +86,7 @@ caller_leave(struct caller *c)
 {
 	if (c == NULL)
 		return;
-	seat_leave(&c->seat, wall_now());
+	seat_leave(&c->seat, clock_wall_ms());
 	c->arg = NULL;
 	caller_unref(c);
 }

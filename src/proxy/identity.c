@@ -10,12 +10,6 @@
 #define NOBODY "=" /* a sub that no claim can have: the store wants one */
 #define FAR_AWAY_US INT64_C(9000000000000000) /* within what the store takes */
 
-static int64_t
-now_s(void)
-{
-	return clock_wall_us() / 1000000;
-}
-
 /* ---- grants ---- */
 
 enum reason
@@ -26,10 +20,10 @@ identity_token(struct tokens *known, const struct snapshot *s, struct str token,
 	enum reason reason;
 
 	token_digest(digest, token);
-	*out = tokens_get(known, digest, s->generation, now_s());
+	*out = tokens_get(known, digest, s->generation, clock_wall_s());
 	if (*out != NULL)
 		return REASON_NONE;
-	reason = token_verify(out, s->keys, token, now_s(), why);
+	reason = token_verify(out, s->keys, token, clock_wall_s(), why);
 	if (reason == REASON_NONE)
 		tokens_put(known, digest, s->generation, (*out)->expires, *out);
 	return reason;
@@ -58,8 +52,7 @@ identity_armed(const struct identity_source *from, struct grant **out, const cha
 
 	*out = NULL;
 	buf_init(&token, TOKEN_MAX);
-	if (sessions_armed(
-		from->e->sessions, from->source, clock_wall_us() / 1000, &token))
+	if (sessions_armed(from->e->sessions, from->source, clock_wall_ms(), &token))
 		reason = identity_token(
 		    from->e->tokens, from->snapshot, buf_view(&token), out, why);
 	if (token.n > 0)

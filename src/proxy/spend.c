@@ -184,7 +184,7 @@ on_lease(void *arg)
 static yyyymmdd
 today(void)
 {
-	time_t now = (time_t)(clock_wall_us() / 1000000);
+	time_t now = (time_t)clock_wall_s();
 	struct tm tm;
 
 	gmtime_r(&now, &tm);

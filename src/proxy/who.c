@@ -14,12 +14,6 @@
 #define ASKS_MOST 2 /* of the store, for one exchange */
 #define LOOK_EVERY ((msec)3600000)
 
-static unix_ms
-wall_now(void)
-{
-	return clock_wall_us() / 1000;
-}
-
 /* ---- may it be heard at all ---- */
 
 /* Beyond the rate answers are late, their status and reason unchanged. */
@@ -100,7 +94,7 @@ is_streaming(const struct conn *c)
 static void
 watch_deadline(struct conn *c)
 {
-	msec left = c->who->deadline - wall_now();
+	msec left = c->who->deadline - clock_wall_ms();
 
 	if (c->who->deadline == SESSION_FOREVER)
 		return;
@@ -115,7 +109,7 @@ on_deadline(void *arg)
 {
 	struct conn *c = arg;
 
-	if (wall_now() < c->who->deadline) {
+	if (clock_wall_ms() < c->who->deadline) {
 		watch_deadline(c);
 	} else if (is_streaming(c) && !c->has_grace) {
 		c->has_grace = true;
@@ -187,7 +181,8 @@ static enum next
 begin(struct conn *c)
 {
 	int64_t retry_ms;
-	enum session_answer a = session_begin(c->who->session, wall_now(), &retry_ms);
+	enum session_answer a =
+	    session_begin(c->who->session, clock_wall_ms(), &retry_ms);
 
 	c->x->who = caller_ref(c->who);
 	if (a != SESSION_OK) {
@@ -207,7 +202,7 @@ on_session(void *arg, const struct ledger_reply *reply)
 	    identity_ask(c->x->snapshot, c->x->grant, str_of(conn_share(c, text)));
 	const char *why = ledger_answer_text(reply->answer);
 	enum reason reason =
-	    identity_learn(c->e, c->x->snapshot, &ask, reply, wall_now(), &why);
+	    identity_learn(c->e, c->x->snapshot, &ask, reply, clock_wall_ms(), &why);
 
 	c->asked = NULL;
 	conn_go_on(c, reason == REASON_NONE ? JUMP : refuse(c, reason, why));
@@ -234,7 +229,7 @@ attach(struct conn *c, struct grant *g)
 	struct session_ask ask =
 	    identity_ask(c->x->snapshot, g, str_of(conn_share(c, text)));
 	struct session *s = NULL;
-	enum session_answer a = session_open(c->e->sessions, &ask, wall_now(), &s);
+	enum session_answer a = session_open(c->e->sessions, &ask, clock_wall_ms(), &s);
 
 	if (a == SESSION_ASK_STORE)
 		return ask_store(c, g);
