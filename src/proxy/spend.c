@@ -876,8 +876,8 @@ note_usage(struct spend *s, const struct usage *u)
 	if (s->is_held && s->charged > s->granted)
 		s->x->flags |= FLAG_OVER_HOLD;
 	if (s->x->who != NULL)
-		session_used(s->x->who->session, s->grant->turn,
-		    s->tokens.input_total + s->tokens.output);
+		session_used(
+		    s->x->who->session, s->tokens.input_total + s->tokens.output);
 }
 
 static unsigned

@@ -17,14 +17,8 @@
 #define SHARD_MOST \
 	1024 /* beyond it whoever nobody holds makes room: the store knows it */
 #define SWEEP 4
-#define TURNS_MOST 1024 /* of one session: what is counted for them must not be lost */
 #define KEY_MAX 512
 #define MINUTE_US INT64_C(60000000)
-
-/* What was counted for one turn. */
-struct turn {
-	int64_t calls, tokens;
-};
 
 enum limit {
 	LIMIT_REQUESTS,
@@ -55,13 +49,11 @@ struct session {
 	unix_ms left;            /* when it was last seen there */
 	struct list seats;
 	size_t nseats;
-	struct map turns; /* name -> struct turn */
-	int64_t calls;
 	void *grant;
 
 	atomic_int ended; /* enum session_answer; SESSION_OK: it is not */
 	atomic_llong limit[LIMITS], vm_ms;
-	atomic_llong open, tokens;
+	atomic_llong open, calls, tokens;
 	atomic_llong
 	    full_at; /* us: when a minute's requests are all there again (GCRA) */
 };
@@ -108,7 +100,6 @@ session_answer_text(enum session_answer a)
 		[SESSION_EXPIRED] = "exp is over",
 		[SESSION_RATE_LIMITED] = "requestsPerMinute are used up",
 		[SESSION_CONCURRENCY_LIMITED] = "concurrency is used up",
-		[SESSION_TURN_LIMIT] = "calls or tokens are used up",
 	};
 
 	return a < SESSION_ANSWERS ? text[a] : text[SESSION_INVALID];
@@ -199,7 +190,6 @@ session_drop(struct session *s)
 	if (s->grant != NULL)
 		s->all->ops.unref(s->grant);
 	session_unref(s->parent);
-	map_fini(&s->turns, free);
 	free(s->key);
 	free(s->issuer);
 	free(s->tenant);
@@ -409,14 +399,6 @@ session_limits(const struct session *s)
 	};
 }
 
-static bool
-is_reached(struct session *s, enum limit limit, int64_t have)
-{
-	int64_t most = atomic_load(&s->limit[limit]);
-
-	return most >= 0 && have >= most;
-}
-
 /* ---- opening */
 
 static unix_ms
@@ -583,7 +565,6 @@ session_new(struct sessions *all, struct shard *shard, struct str key,
 	s->first_use = first_use;
 	s->gen = s->limits_gen = -1; /* until a token of its own is seen */
 	list_init(&s->seats);
-	map_init(&s->turns);
 	for (size_t i = 0; i < LIMITS; i++)
 		atomic_init(&s->limit[i], SESSION_UNLIMITED);
 	atomic_init(&s->vm_ms, SESSION_UNLIMITED);
@@ -731,10 +712,11 @@ give_request(struct session *s)
 static bool
 take_place(struct session *s)
 {
+	int64_t most = atomic_load(&s->limit[LIMIT_CONCURRENCY]);
 	long long open = atomic_load(&s->open);
 
 	do {
-		if (is_reached(s, LIMIT_CONCURRENCY, open))
+		if (most >= 0 && open >= most)
 			return false;
 	} while (!atomic_compare_exchange_weak(&s->open, &open, open + 1));
 	return true;
@@ -775,52 +757,13 @@ session_end(struct session *s)
 	}
 }
 
-/* ---- model calls */
-
-/* Under the lock; NULL: it has too many. */
-static struct turn *
-turn_of(struct session *s, struct str name)
-{
-	struct turn *t = map_get(&s->turns, name);
-
-	if (t == NULL && s->turns.n < TURNS_MOST) {
-		t = mem_zalloc(sizeof(*t));
-		map_put(&s->turns, name, t);
-	}
-	return t;
-}
-
-enum session_answer
-session_call(struct session *s, struct str turn)
-{
-	struct session *at = s;
-
-	do
-		if (is_reached(at, LIMIT_SESSION_TOKENS, atomic_load(&at->tokens)))
-			return SESSION_TURN_LIMIT;
-	while ((at = at->parent) != NULL);
-	pthread_mutex_lock(&s->shard->lock);
-	struct turn *t = turn_of(s, turn);
-	bool is_over = t == NULL || is_reached(s, LIMIT_TURN_CALLS, t->calls) ||
-		       is_reached(s, LIMIT_TURN_TOKENS, t->tokens);
-	if (!is_over) {
-		t->calls++;
-		s->calls++;
-	}
-	pthread_mutex_unlock(&s->shard->lock);
-	return is_over ? SESSION_TURN_LIMIT : SESSION_OK;
-}
-
 void
-session_used(struct session *s, struct str turn, int64_t tokens)
+session_used(struct session *s, int64_t tokens)
 {
-	pthread_mutex_lock(&s->shard->lock);
-	struct turn *t = turn_of(s, turn);
-	if (t != NULL)
-		t->tokens += tokens;
-	pthread_mutex_unlock(&s->shard->lock);
-	for (struct session *at = s; at != NULL; at = at->parent)
-		atomic_fetch_add(&at->tokens, tokens);
+	for (; s != NULL; s = s->parent) {
+		atomic_fetch_add(&s->calls, 1);
+		atomic_fetch_add(&s->tokens, tokens);
+	}
 }
 
 /* ---- presence */
@@ -1075,7 +1018,7 @@ sessions_each(struct sessions *all, struct str tenant,
 				.first_use = s->first_use,
 				.open = atomic_load(&s->open),
 				.seats = (int64_t)s->nseats,
-				.calls = s->calls,
+				.calls = atomic_load(&s->calls),
 				.tokens = atomic_load(&s->tokens),
 				.is_ended = atomic_load(&s->ended) != SESSION_OK,
 			};

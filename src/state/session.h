@@ -4,7 +4,7 @@
  * What a verified token says is put to the session it names: is it the owner's, from
  * the source that holds the session, of the current turn, in time, not revoked, and are
  * its ancestors in order?  Then requests, open exchanges, model calls and tokens are
- * counted for it, its turn and its ancestors.
+ * counted for it and its ancestors.
  *
  * This is the part of a session that lives in the process.  What must outlast it (first
  * use, owner, gen, current turn, revocations) is the store's: session_open() answers
@@ -55,7 +55,6 @@ enum session_answer {
 	SESSION_EXPIRED,
 	SESSION_RATE_LIMITED,
 	SESSION_CONCURRENCY_LIMITED,
-	SESSION_TURN_LIMIT, /* turnCalls, turnTokens, sessionTokens */
 	SESSION_ANSWERS
 };
 const char *session_answer_text(enum session_answer a); /* a static sentence */
@@ -133,9 +132,8 @@ enum session_answer session_begin(
     struct session *s, unix_ms now, int64_t *retry_ms) MUST_CHECK;
 void session_end(struct session *s);
 
-/* One model call, begun, and what it used. */
-enum session_answer session_call(struct session *s, struct str turn) MUST_CHECK;
-void session_used(struct session *s, struct str turn, int64_t tokens);
+/* One model call was settled.  For operators to see: what it may use the ledger knows. */
+void session_used(struct session *s, int64_t tokens);
 
 /* ---- presence: what keeps a source attached, and is told when it must end */
 

@@ -312,7 +312,6 @@ test_a_child_lives_in_its_parents_limits(void **state)
 
 	(void)state;
 	parent.limits.concurrency = 2;
-	parent.limits.session_tokens = 100;
 	parent.vm_ms = 5000;
 	child.par = STR("p");
 	child.vm_ms = 9000;
@@ -327,10 +326,6 @@ test_a_child_lives_in_its_parents_limits(void **state)
 	assert_int_equal(session_begin(c, 0, &retry), SESSION_OK);
 	session_end(c);
 	session_end(p);
-	assert_int_equal(session_call(c, STR_NONE), SESSION_OK);
-	session_used(c, STR_NONE, 100);
-	assert_int_equal(session_call(p, STR_NONE), SESSION_TURN_LIMIT);
-	assert_int_equal(session_call(c, STR_NONE), SESSION_TURN_LIMIT);
 	assert_int_equal(open_at(all, &child, 5000, &c), SESSION_TIME_EXHAUSTED);
 	session_unref(c);
 	session_unref(p);
@@ -478,35 +473,38 @@ test_what_is_refused_is_counted_nowhere(void **state)
 	sessions_free(all);
 }
 
+struct used {
+	int64_t calls, tokens;
+};
+
 static void
-test_calls_and_tokens_have_their_turn(void **state)
+add_used(void *arg, const struct session_view *v)
+{
+	struct used *u = arg;
+
+	u->calls += v->calls;
+	u->tokens += v->tokens;
+}
+
+static void
+test_what_a_child_used_its_parent_shows(void **state)
 {
 	struct sessions *all = sessions_new(&no_ops);
-	struct session_ask ask = ask_of("s");
-	struct session *s;
+	struct session_ask parent = ask_of("p"), child = ask_of("c");
+	struct session *p, *c;
+	struct used used = { 0, 0 };
 
 	(void)state;
-	ask.turns_concurrent = true;
-	ask.limits.turn_calls = 2;
-	ask.limits.turn_tokens = 10;
-	s = opened(all, &ask, 0);
-	assert_int_equal(session_call(s, STR("t1")), SESSION_OK);
-	assert_int_equal(session_call(s, STR("t1")), SESSION_OK);
-	assert_int_equal(session_call(s, STR("t1")), SESSION_TURN_LIMIT);
-	assert_int_equal(session_call(s, STR("t2")), SESSION_OK);
-	session_used(s, STR("t2"), 10);
-	assert_int_equal(session_call(s, STR("t2")), SESSION_TURN_LIMIT);
-	/* a minted turn is free, but not without end: their counts must be kept */
-	size_t n = 0;
-	for (int i = 0; i < 5000; i++) {
-		char name[20];
-
-		snprintf(name, sizeof(name), "x%d", i);
-		n += session_call(s, str_of(name)) == SESSION_OK;
-	}
-	assert_in_range(n, 1, 1024);
-	assert_int_equal(session_call(s, STR("t1")), SESSION_TURN_LIMIT);
-	session_unref(s);
+	child.par = STR("p");
+	p = opened(all, &parent, 0);
+	c = opened(all, &child, 0);
+	session_used(c, 100);
+	session_used(p, 5);
+	sessions_each(all, STR_NONE, add_used, &used);
+	assert_int_equal(used.calls, 3);
+	assert_int_equal(used.tokens, 205);
+	session_unref(c);
+	session_unref(p);
 	sessions_free(all);
 }
 
@@ -665,7 +663,7 @@ main(void)
 		cmocka_unit_test(test_detaching_lets_another_source_in),
 		cmocka_unit_test(test_requests_a_minute_are_counted_and_come_back),
 		cmocka_unit_test(test_what_is_refused_is_counted_nowhere),
-		cmocka_unit_test(test_calls_and_tokens_have_their_turn),
+		cmocka_unit_test(test_what_a_child_used_its_parent_shows),
 		cmocka_unit_test(test_a_lower_limit_holds_at_once_and_a_higher_needs_gen),
 		cmocka_unit_test(test_no_race_gets_past_a_limit_or_loses_a_seat),
 		cmocka_unit_test(test_sessions_without_end_make_room_for_each_other),
