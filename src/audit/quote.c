@@ -117,14 +117,10 @@ quote_member(
 void
 quote_number(struct quoter *q, const char *key, uint64_t n)
 {
-	char digits[20];
-	size_t at = sizeof(digits);
+	char digits[STR_DIGITS];
 
-	do
-		digits[--at] = (char)('0' + n % 10);
-	while ((n /= 10) > 0);
 	json_key(&q->json, key);
-	json_raw(&q->json, (struct str){ digits + at, sizeof(digits) - at });
+	json_raw(&q->json, str_digits(digits, n));
 }
 
 void

@@ -162,14 +162,11 @@ longest_zeros(const struct addr *a, size_t *length)
 static char *
 put_number(char *to, unsigned n)
 {
-	char digits[10];
-	size_t at = sizeof(digits);
+	char memory[STR_DIGITS];
+	struct str digits = str_digits(memory, n);
 
-	do
-		digits[--at] = (char)('0' + n % 10);
-	while ((n /= 10) > 0);
-	memcpy(to, digits + at, sizeof(digits) - at);
-	return to + sizeof(digits) - at;
+	memcpy(to, digits.p, digits.n);
+	return to + digits.n;
 }
 
 static void

@@ -176,6 +176,17 @@ str_decimal(struct str s, uint64_t *out)
 	return true;
 }
 
+struct str
+str_digits(char memory[static STR_DIGITS], uint64_t n)
+{
+	size_t at = STR_DIGITS;
+
+	do
+		memory[--at] = (char)('0' + n % 10);
+	while ((n /= 10) > 0);
+	return (struct str){ memory + at, STR_DIGITS - at };
+}
+
 char *
 str_dup(struct str s)
 {

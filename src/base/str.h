@@ -47,6 +47,9 @@ struct str str_trim(struct str s); /* SP and HTAB, both ends */
 bool str_split(struct str *rest, char sep, struct str *piece);
 /* Plain decimal: digits only, no sign, no leading zero unless "0", fits in 64 bits. */
 bool str_decimal(struct str s, uint64_t *out);
+#define STR_DIGITS 20 /* of the largest number; no NUL */
+/* Plain decimal, in `memory`: where printf() would be seen in a profile. */
+struct str str_digits(char memory[static STR_DIGITS], uint64_t n);
 char *str_dup(struct str s); /* owned, NUL-terminated copy */
 
 char ascii_lower(char c);

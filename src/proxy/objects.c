@@ -11,14 +11,11 @@
 /* ---- the text of a note: its fields, each with its length in front */
 
 static void
-put_number(struct buf *to, int64_t number)
+put_number(struct buf *to, uint64_t number)
 {
-	struct buf digits;
+	char digits[STR_DIGITS];
 
-	buf_init(&digits, 32);
-	buf_fmt(&digits, "%lld", (long long)number);
-	key_put(to, buf_view(&digits));
-	buf_fini(&digits);
+	key_put(to, str_digits(digits, number));
 }
 
 void
@@ -28,8 +25,8 @@ object_print(struct buf *to, const struct object_note *o)
 	put_number(to, o->is_plain);
 	key_put(to, o->call);
 	key_put(to, o->request);
-	put_number(to, o->day);
-	put_number(to, (int64_t)o->tier);
+	put_number(to, (uint64_t)o->day);
+	put_number(to, o->tier);
 }
 
 static bool

@@ -215,8 +215,9 @@ authority_text(char out[static AUTHORITY_TEXT], const struct host *h, uint16_t p
     uint16_t default_port)
 {
 	bool has_brackets = h->is_literal && !addr_is_v4(&h->addr);
-	char digits[8];
-	size_t n = 0, d = sizeof(digits);
+	char memory[STR_DIGITS];
+	struct str digits;
+	size_t n = 0;
 
 	if (has_brackets)
 		out[n++] = '[';
@@ -225,11 +226,10 @@ authority_text(char out[static AUTHORITY_TEXT], const struct host *h, uint16_t p
 	if (has_brackets)
 		out[n++] = ']';
 	if (port != 0 && port != default_port) {
-		for (unsigned left = port; left > 0; left /= 10)
-			digits[--d] = (char)('0' + left % 10);
-		digits[--d] = ':';
-		memcpy(out + n, digits + d, sizeof(digits) - d);
-		n += sizeof(digits) - d;
+		out[n++] = ':';
+		digits = str_digits(memory, port);
+		memcpy(out + n, digits.p, digits.n);
+		n += digits.n;
 	}
 	out[n] = '\0';
 	return out;

@@ -43,6 +43,23 @@ test_decimal_is_plain_or_refused(void **state)
 }
 
 static void
+test_digits_are_what_decimal_reads(void **state)
+{
+	static const uint64_t numbers[] = { 0, 7, 10, 65535, UINT64_MAX - 1, UINT64_MAX };
+	char memory[STR_DIGITS];
+
+	(void)state;
+	for (size_t i = 0; i < COUNT_OF(numbers); i++) {
+		uint64_t value = 1;
+
+		assert_true(str_decimal(str_digits(memory, numbers[i]), &value));
+		assert_true(value == numbers[i]);
+	}
+	assert_true(str_eq(str_digits(memory, 0), STR("0")));
+	assert_true(str_eq(str_digits(memory, UINT64_MAX), STR("18446744073709551615")));
+}
+
+static void
 test_split_gives_every_piece_the_empty_ones_too(void **state)
 {
 	static const struct {
@@ -255,6 +272,7 @@ main(void)
 {
 	static const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_decimal_is_plain_or_refused),
+		cmocka_unit_test(test_digits_are_what_decimal_reads),
 		cmocka_unit_test(test_split_gives_every_piece_the_empty_ones_too),
 		cmocka_unit_test(test_nothing_splits_into_nothing),
 		cmocka_unit_test(test_slices_are_clipped_to_what_they_slice),
