@@ -18,7 +18,6 @@
 #define MEMORY ((size_t)65536)
 #define VIEWS_MAX 10000 /* sessions in one answer */
 #define ARM_TTL_S INT64_C(86400)
-#define FOR_EVER_US INT64_C(9000000000000000) /* within what the store takes */
 
 struct admin {
 	struct admin_options o;
@@ -295,7 +294,7 @@ keep_revoked(
 		.issuer = issuer,
 		.tenant = tenant,
 		.name = buf_view(&name),
-		.until = FOR_EVER_US };
+		.until = LEDGER_FOREVER };
 	asked->op = ledger_note_put_start(a->o.ledger, a->o.loop, &note, on_done, asked);
 	buf_fini(&name);
 }

@@ -8,7 +8,6 @@
 #include "policy/token.h"
 
 #define NOBODY "=" /* a sub that no claim can have: the store wants one */
-#define FAR_AWAY_US INT64_C(9000000000000000) /* within what the store takes */
 
 /* ---- grants ---- */
 
@@ -155,7 +154,7 @@ identity_ledger_who(const struct snapshot *s, const struct grant *g)
 		.jti = g->jti,
 		.gen = g->gen,
 		.expires =
-		    g->expires == GRANT_FOREVER ? FAR_AWAY_US : g->expires * 1000000,
+		    g->expires == GRANT_FOREVER ? LEDGER_FOREVER : g->expires * 1000000,
 		.claim = g->session_usd.claim,
 		.turns_concurrent = are_turns_concurrent(s, g),
 		.claims = g->text,
