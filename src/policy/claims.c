@@ -17,6 +17,7 @@
 
 #define GRANT_MEMORY ((size_t)8 << 20) /* of at most 8 KB of claims */
 #define YEAR_9999 INT64_C(253402300799)
+#define GEN_MAX ((INT64_C(1) << 53) - 1) /* what every store can keep */
 
 struct reading {
 	struct grant *g;
@@ -238,7 +239,7 @@ read_par(struct reading *r, const struct json_value *v)
 static bool
 read_gen(struct reading *r, const struct json_value *v)
 {
-	return read_count(r, v, INT64_MAX, &r->g->gen, "gen is no whole number");
+	return read_count(r, v, GEN_MAX, &r->g->gen, "gen is no whole number below 2^53");
 }
 
 static bool
