@@ -497,16 +497,21 @@ turn_of_jti(struct arena *a, struct str jti)
 	return arena_str(a, (struct str){ text, 65 });
 }
 
+/*
+ * Who has no token has no jti either: what is said of a turn is then of one that never
+ * ends.  budget.default is for turns that end, so it alone makes none.
+ */
 static bool
 imply_turn(struct reading *r)
 {
 	struct grant *g = r->g;
-	bool has_budget = g->turn_usd.cap >= 0 || g->turn_usd.claim >= 0 ||
-			  g->turn_tokens >= 0 || g->turn_calls >= 0;
+	bool is_token = r->source->is_token;
+	bool has_budget = g->turn_usd.claim >= 0 || g->turn_tokens >= 0 ||
+			  g->turn_calls >= 0 || (is_token && g->turn_usd.cap >= 0);
 
-	if (g->turn.n > 0 || !has_budget || !r->source->is_token)
+	if (g->turn.n > 0 || !has_budget)
 		return true;
-	if (g->jti.n == 0)
+	if (g->jti.n == 0 && is_token)
 		return wrong(
 		    r, "a turn's budget applies, and there is neither turn nor jti");
 	g->turn = turn_of_jti(&g->arena, g->jti);

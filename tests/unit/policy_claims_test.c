@@ -330,6 +330,36 @@ test_a_turn_budget_without_turn_makes_one_of_each_jti(void **state)
 }
 
 static void
+test_who_has_no_token_is_in_one_turn_when_it_speaks_of_turns(void **state)
+{
+	static const struct {
+		const char *claims, *turn;
+	} rows[] = {
+		{ "{\"sid\":\"s\",\"limits\":{\"turnCalls\":1}}", "=" },
+		{ "{\"sid\":\"s\",\"limits\":{\"turnTokens\":1}}", "=" },
+		{ "{\"sid\":\"s\",\"budget\":{\"turnUsd\":\"1\"}}", "=" },
+		{ "{\"sid\":\"s\",\"limits\":{\"turnCalls\":1},\"turn\":\"t\"}", "t" },
+		{ "{\"sid\":\"s\",\"limits\":{\"sessionTokens\":1}}", "" },
+	};
+	struct settings *s = settings_of("budget: { default: { turnUsd: 1 } }");
+	struct claims_source source = { .settings = s };
+	const char *why;
+
+	(void)state;
+	for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
+		struct grant *g;
+
+		assert_int_equal(
+		    claims_read(&g, &source, str_of(rows[i].claims), NOW, &why),
+		    REASON_NONE);
+		assert_true(str_eq(g->turn, str_of(rows[i].turn)));
+		assert_int_equal(g->is_turn_implied, rows[i].turn[0] == '=');
+		grant_unref(g);
+	}
+	settings_free(s);
+}
+
+static void
 test_claims_are_ceilings_under_the_configured_ones(void **state)
 {
 	struct settings *s =
@@ -706,6 +736,8 @@ main(void)
 		cmocka_unit_test(test_a_session_has_a_name_and_in_production_a_tenant),
 		cmocka_unit_test(test_gen_is_iat_where_it_is_not_said),
 		cmocka_unit_test(test_a_turn_budget_without_turn_makes_one_of_each_jti),
+		cmocka_unit_test(
+		    test_who_has_no_token_is_in_one_turn_when_it_speaks_of_turns),
 		cmocka_unit_test(test_claims_are_ceilings_under_the_configured_ones),
 		cmocka_unit_test(test_public_needs_all_of_its_bounds),
 		cmocka_unit_test(test_an_issuer_may_call_claims_something_else),
