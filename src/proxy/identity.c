@@ -195,6 +195,7 @@ recall(struct session_kin *to, const struct ledger_kin *from, const struct snaps
 	if (claims_recall(&g, &source, from->claims, why) != REASON_NONE)
 		return false;
 	*to = (struct session_kin){ .sid = from->sid,
+		.turn = g->turn,
 		.first_use = from->first_use / 1000,
 		.gen = g->gen,
 		.vm_ms = vm_ms_of(g),

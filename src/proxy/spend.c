@@ -153,7 +153,7 @@ gather_scopes(struct spend *s)
 	const struct settings *set = s->x->snapshot->settings;
 	const struct caller *who = s->x->who;
 	const struct session_limits newest =
-	    who != NULL ? session_limits(who->session)
+	    who != NULL ? session_limits(who->session, s->grant->turn)
 			: (struct session_limits){ .turn_calls = -1,
 				  .turn_tokens = -1,
 				  .session_tokens = -1 };

@@ -20,13 +20,13 @@
 #define KEY_MAX 512
 #define MINUTE_US INT64_C(60000000)
 
-enum limit {
-	LIMIT_REQUESTS,
-	LIMIT_CONCURRENCY,
-	LIMIT_TURN_CALLS,
-	LIMIT_TURN_TOKENS,
-	LIMIT_SESSION_TOKENS,
-	LIMITS
+enum limit { LIMIT_REQUESTS, LIMIT_CONCURRENCY, LIMIT_SESSION_TOKENS, LIMITS };
+
+/* What may be used in one turn, as the newest token that limits a turn says. */
+struct turn_limits {
+	char *turn; /* NULL: no token has said anything */
+	int64_t gen;
+	int64_t calls, tokens;
 };
 
 struct session {
@@ -49,6 +49,7 @@ struct session {
 	unix_ms left;            /* when it was last seen there */
 	struct list seats;
 	size_t nseats;
+	struct turn_limits turn_limits;
 	void *grant;
 
 	atomic_int ended; /* enum session_answer; SESSION_OK: it is not */
@@ -190,6 +191,7 @@ session_drop(struct session *s)
 	if (s->grant != NULL)
 		s->all->ops.unref(s->grant);
 	session_unref(s->parent);
+	free(s->turn_limits.turn);
 	free(s->key);
 	free(s->issuer);
 	free(s->tenant);
@@ -354,8 +356,6 @@ set_limits(
 	const int64_t limit[LIMITS] = {
 		[LIMIT_REQUESTS] = l->requests_per_minute,
 		[LIMIT_CONCURRENCY] = l->concurrency,
-		[LIMIT_TURN_CALLS] = l->turn_calls,
-		[LIMIT_TURN_TOKENS] = l->turn_tokens,
 		[LIMIT_SESSION_TOKENS] = l->session_tokens,
 	};
 
@@ -365,6 +365,34 @@ set_limits(
 	atomic_store(&s->vm_ms, is_newer ? vm_ms : lower(vm_ms, atomic_load(&s->vm_ms)));
 }
 
+static void
+replace_text(char **to, struct str text)
+{
+	if (is_same(*to, text))
+		return;
+	free(*to);
+	*to = text.n == 0 ? NULL : str_dup(text);
+}
+
+/*
+ * A turn's limits are of that turn alone: where many run at once, the newest token may
+ * be of another one, and says nothing of this.
+ */
+static void
+set_turn_limits(
+    struct session *s, struct str turn, int64_t gen, const struct session_limits *l)
+{
+	struct turn_limits *of = &s->turn_limits;
+	bool is_other = !is_same(of->turn, turn), is_newer = is_other || gen > of->gen;
+
+	if (turn.n == 0 || (is_other && l->turn_calls < 0 && l->turn_tokens < 0))
+		return;
+	replace_text(&of->turn, turn);
+	of->gen = gen;
+	of->calls = is_newer ? l->turn_calls : lower(l->turn_calls, of->calls);
+	of->tokens = is_newer ? l->turn_tokens : lower(l->turn_tokens, of->tokens);
+}
+
 /* Of this token, unless a newer one has spoken. */
 static void
 take_limits(struct session *s, const struct session_ask *ask)
@@ -372,6 +400,7 @@ take_limits(struct session *s, const struct session_ask *ask)
 	if (ask->gen < s->limits_gen)
 		return;
 	set_limits(s, &ask->limits, ask->vm_ms, ask->gen > s->limits_gen);
+	set_turn_limits(s, ask->turn, ask->gen, &ask->limits);
 	set_grant(s, ask->grant);
 	s->limits_gen = ask->gen;
 }
@@ -383,20 +412,29 @@ take_told(struct session *s, const struct session_kin *told)
 	if (told->gen <= s->limits_gen)
 		return;
 	set_limits(s, &told->limits, told->vm_ms, true);
+	set_turn_limits(s, told->turn, told->gen, &told->limits);
 	set_grant(s, told->grant);
 	s->limits_gen = told->gen;
 }
 
 struct session_limits
-session_limits(const struct session *s)
+session_limits(struct session *s, struct str turn)
 {
-	return (struct session_limits){
+	struct session_limits l = {
 		.requests_per_minute = atomic_load(&s->limit[LIMIT_REQUESTS]),
 		.concurrency = atomic_load(&s->limit[LIMIT_CONCURRENCY]),
-		.turn_calls = atomic_load(&s->limit[LIMIT_TURN_CALLS]),
-		.turn_tokens = atomic_load(&s->limit[LIMIT_TURN_TOKENS]),
+		.turn_calls = SESSION_UNLIMITED,
+		.turn_tokens = SESSION_UNLIMITED,
 		.session_tokens = atomic_load(&s->limit[LIMIT_SESSION_TOKENS]),
 	};
+
+	pthread_mutex_lock(&s->shard->lock);
+	if (turn.n > 0 && is_same(s->turn_limits.turn, turn)) {
+		l.turn_calls = s->turn_limits.calls;
+		l.turn_tokens = s->turn_limits.tokens;
+	}
+	pthread_mutex_unlock(&s->shard->lock);
+	return l;
 }
 
 /* ---- opening */
@@ -498,15 +536,6 @@ check(struct sessions *all, const struct session *s, const struct session_ask *a
 	if (ask->gen > s->gen)
 		return SESSION_ASK_STORE;
 	return check_turn(s, ask);
-}
-
-static void
-replace_text(char **to, struct str text)
-{
-	if (is_same(*to, text))
-		return;
-	free(*to);
-	*to = text.n == 0 ? NULL : str_dup(text);
 }
 
 static void

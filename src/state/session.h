@@ -3,8 +3,9 @@
  *
  * What a verified token says is put to the session it names: is it the owner's, from
  * the source that holds the session, of the current turn, in time, not revoked, and are
- * its ancestors in order?  Then requests, open exchanges, model calls and tokens are
- * counted for it and its ancestors.
+ * its ancestors in order?  Then requests and open exchanges are counted for it and its
+ * ancestors.  Model calls and tokens are the ledger's to limit, which every instance
+ * shares; here they are only shown.
  *
  * This is the part of a session that lives in the process.  What must outlast it (first
  * use, owner, gen, current turn, revocations) is the store's: session_open() answers
@@ -90,7 +91,7 @@ void session_unref(struct session *s); /* NULL is fine */
 
 /* A session as the store knows it: what its newest token said. */
 struct session_kin {
-	struct str sid;
+	struct str sid, turn;
 	unix_ms first_use;
 	int64_t gen;
 	int64_t vm_ms;
@@ -122,8 +123,9 @@ unix_ms session_deadline(const struct session *s, unix_ms expires);
 size_t session_ancestors(
     struct session *s, struct session *out[static SESSION_ANCESTORS]);
 void *session_grant(struct session *s); /* the newest seen; a reference, or NULL */
-/* What holds now, whatever an older token says; each as it was at some moment. */
-struct session_limits session_limits(const struct session *s);
+/* What holds now in this turn, whatever an older token says; each as it was at some
+ * moment.  The turn's are unlimited when the newest to limit one was of another turn. */
+struct session_limits session_limits(struct session *s, struct str turn);
 
 /* ---- what is counted: on the session and all its ancestors, or on none */
 

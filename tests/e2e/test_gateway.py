@@ -695,6 +695,63 @@ def test_the_innermost_budget_that_is_spent_is_named(gateway, provider):
     assert g.spent(calls) == provider.bill > 0
 
 
+def limited(sid="s1", turn="t1", gen=None, **limits):
+    return tokens.mint(SECRET, sid, turn=turn, gen=gen, budget={"sessionUsd": "5"}, limits=limits)
+
+
+def test_calls_of_a_turn_are_counted_exactly_whatever_comes_at_once(gateway, provider):
+    g = gateway(sessions=keyed())
+    token, clients = limited(turnCalls=5), [g.open() for _ in range(16)]
+    for client in clients:
+        g.send(client, "/anthropic/v1/messages", ASK, token)
+    answers = [client.response("POST") for client in clients]
+    for client in clients:
+        client.close()
+    assert sorted(a.status for a in answers) == [200] * 5 + [402] * 11
+    assert {a.get("x-weir-reason") for a in answers if a.status == 402} == {"turn_limit_reached"}
+    assert len(provider.requests) == 5 and g.spent(token) == provider.bill
+
+
+def test_a_parents_tokens_are_its_sub_agents_limit_too(gateway, provider):
+    g = gateway(sessions=keyed(bind="none"))
+    parent = tokens.mint(SECRET, "s1", budget={"sessionUsd": "5"}, limits={"sessionTokens": 10})
+    child = tokens.mint(SECRET, "s2", par="s1", budget={"sessionUsd": "5"})
+    g.purse(parent)
+    assert g.messages(token=child).status == 200 and g.spent(child) == provider.bill > 0
+    assert g.messages(token=child).get("x-weir-reason") == "turn_limit_reached"
+    assert len(provider.requests) == 1
+
+
+@pytest.mark.parametrize("limits", [{"turnCalls": 1}, {"turnTokens": 1}])
+def test_a_session_without_tokens_is_in_one_turn_when_turns_are_limited(gateway, provider, limits):
+    claims = {"sid": "s1", "tenant": "acme", "budget": {"sessionUsd": "1"}, "limits": limits}
+    g = gateway(sessions={"required": False, "default": claims})
+    assert g.messages().status == 200 and g.spent() == provider.bill > 0
+    assert g.messages().get("x-weir-reason") == "turn_limit_reached"
+    assert len(provider.requests) == 1
+
+
+def test_turns_at_once_are_each_held_to_their_own_limits(gateway, provider):
+    g = gateway(sessions=keyed(turns="concurrent"))
+    one, two = limited(turn="t1", gen=1, turnCalls=3), limited(turn="t2", gen=2, turnCalls=1)
+    assert [g.messages(token=token).status for token in (one, two, one, one)] == [200] * 4
+    for token in (one, two):
+        assert g.messages(token=token).get("x-weir-reason") == "turn_limit_reached"
+    g.spent(one)
+    assert len(provider.requests) == 4
+
+
+def test_a_turn_of_its_jti_is_not_held_to_another_tokens_limits(gateway, provider):
+    g = gateway(sessions=keyed())
+    named = limited(turn="t1", gen=2, turnCalls=1)
+    implied = tokens.mint(SECRET, "s1", jti="j1", gen=1, budget={"sessionUsd": "5"}, limits={"turnCalls": 2})
+    assert [g.messages(token=token).status for token in (named, implied, implied)] == [200] * 3
+    for token in (named, implied):
+        assert g.messages(token=token).get("x-weir-reason") == "turn_limit_reached"
+    g.spent(named)
+    assert len(provider.requests) == 3
+
+
 def test_keys_for_other_accounts_are_refused(gateway, provider):
     g = gateway()
     body = {"prompt": [{"role": "user", "content": [{"type": "text", "text": "x"}]}], "maxOutputTokens": 5,

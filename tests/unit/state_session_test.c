@@ -508,6 +508,44 @@ test_what_a_child_used_its_parent_shows(void **state)
 	sessions_free(all);
 }
 
+/* A token of this turn is used; the turn's limits from then on. */
+static int64_t
+calls_after(struct sessions *all, struct str turn, int64_t gen, int64_t calls)
+{
+	struct session_ask ask = ask_of("s");
+
+	ask.turns_concurrent = true;
+	ask.turn = turn;
+	ask.gen = gen;
+	ask.limits.turn_calls = calls;
+	struct session *s = opened(all, &ask, 0);
+	int64_t after = session_limits(s, turn).turn_calls;
+	session_unref(s);
+	return after;
+}
+
+static void
+test_a_turns_limits_are_the_newest_tokens_and_no_other_turns(void **state)
+{
+	struct sessions *all = sessions_new(&no_ops);
+
+	(void)state;
+	assert_int_equal(calls_after(all, STR("t1"), 2, 5), 5);
+	assert_int_equal(calls_after(all, STR("t1"), 1, 50), 5);
+	assert_int_equal(calls_after(all, STR("t1"), 2, 50), 5);
+	assert_int_equal(calls_after(all, STR("t1"), 3, 50), 50);
+	assert_int_equal(calls_after(all, STR("t1"), 3, 7), 7);
+	/* who says nothing of turns leaves them as they are */
+	assert_int_equal(calls_after(all, STR_NONE, 4, 1), -1);
+	assert_int_equal(calls_after(all, STR("t0"), 5, -1), -1);
+	assert_int_equal(calls_after(all, STR("t1"), 2, 50), 7);
+	assert_int_equal(calls_after(all, STR("t2"), 6, 1), 1);
+	assert_int_equal(calls_after(all, STR("t1"), 3, 7), -1);
+	assert_int_equal(calls_after(all, STR("t2"), 2, 9), 1);
+	assert_int_equal(calls_after(all, STR("t2"), 7, -1), -1);
+	sessions_free(all);
+}
+
 static void
 test_a_lower_limit_holds_at_once_and_a_higher_needs_gen(void **state)
 {
@@ -664,6 +702,8 @@ main(void)
 		cmocka_unit_test(test_requests_a_minute_are_counted_and_come_back),
 		cmocka_unit_test(test_what_is_refused_is_counted_nowhere),
 		cmocka_unit_test(test_what_a_child_used_its_parent_shows),
+		cmocka_unit_test(
+		    test_a_turns_limits_are_the_newest_tokens_and_no_other_turns),
 		cmocka_unit_test(test_a_lower_limit_holds_at_once_and_a_higher_needs_gen),
 		cmocka_unit_test(test_no_race_gets_past_a_limit_or_loses_a_seat),
 		cmocka_unit_test(test_sessions_without_end_make_room_for_each_other),
