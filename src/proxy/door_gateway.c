@@ -151,7 +151,8 @@ is_told(const struct exchange *x)
 
 	return x->error != NULL &&
 	       (row->type == TYPE_MALFORMED || x->reason == REASON_HOSTED_TOOL_DENIED ||
-		   x->reason == REASON_OBJECT_NOT_OWNED);
+		   x->reason == REASON_OBJECT_NOT_OWNED ||
+		   x->reason == REASON_MODEL_UNPRICED);
 }
 
 /* Who refused, what, and what is left: one line that a model and a person can act on. */

@@ -87,7 +87,7 @@ struct exchange {
 	enum reason reason; /* REASON_NONE: all went well */
 	enum close_by closed_by;
 	int status;        /* told to the client */
-	const char *error; /* operator's words; static */
+	const char *error; /* operator's words; static, or the arena's */
 	uint64_t up, down;
 	usec wall, begun;
 	usec resolving, dialling, answered; /* when; 0: not yet.  answered: first byte */

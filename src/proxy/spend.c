@@ -9,6 +9,7 @@
 #include <time.h>
 
 #include "base/count.h"
+#include "base/utf8.h"
 #include "meter/api.h"
 #include "meter/estimate.h"
 #include "meter/hosted.h"
@@ -19,8 +20,11 @@
 #define LEASE ((msec)900000)
 #define RENEW ((msec)300000)
 #define PPM 1000000
+#define NAME_READ ((size_t)4096)       /* of it, so that a secret in it is seen whole */
+#define REDACTED_MAX ((size_t)1 << 16) /* marks are longer than what they stand for */
 #define REFERRED_SLACK 256        /* markers around the parts of what is read again */
 #define USAGE_TEXT ((size_t)4096) /* of a row */
+#define NAME_TOLD ((size_t)128)   /* of a name that only the client knows */
 
 /* ---- who pays */
 
@@ -363,6 +367,36 @@ referred_tokens(const struct spend *s)
 	return sum;
 }
 
+/* As outside text stands in a record: without its secrets, and no longer than is read.
+ * The exchange's; NULL: there is no name. */
+static const char *
+told_name(struct exchange *x, struct str name, const char *fault)
+{
+	struct buf clean, told;
+	struct str out = STR_NONE;
+
+	buf_init(&clean, REDACTED_MAX);
+	buf_init(&told, 4 * NAME_TOLD);
+	redact_part(x->snapshot->redactor, REDACT_TEXT, utf8_cut(name, NAME_READ),
+	    NAME_TOLD, &clean);
+	buf_str(&told, utf8_cut(buf_view(&clean), NAME_TOLD));
+	if (clean.n > NAME_TOLD)
+		buf_text(&told, "\xe2\x80\xa6"); /* U+2026 */
+	if (fault != NULL)
+		buf_fmt(&told, ": %s", fault);
+	if (name.n > 0)
+		out = arena_str(&x->arena, buf_view(&told));
+	buf_fini(&told);
+	buf_fini(&clean);
+	return out.p;
+}
+
+static bool
+refuse_price(struct spend *s, struct str model, const char *fault)
+{
+	return refuse(s, REASON_MODEL_UNPRICED, told_name(s->x, model, fault));
+}
+
 static bool
 price(struct spend *s)
 {
@@ -378,10 +412,10 @@ price(struct spend *s)
 	case BOUND_TOO_LARGE:
 		return refuse(s, REASON_BUDGET_INSUFFICIENT_FOR_REQUEST, NULL);
 	case BOUND_UNPRICED:
-		return refuse(s, REASON_MODEL_UNPRICED, NULL);
+		return refuse_price(s, which, NULL);
 	case BOUND_ENDLESS:
-		return refuse(
-		    s, REASON_MODEL_UNPRICED, "its table says no limit of its output");
+		return refuse_price(
+		    s, which, "the price table says no limit of its output");
 	}
 	return refuse(s, REASON_INTERNAL, NULL);
 }
