@@ -97,7 +97,7 @@ void settings_free(struct settings *s); /* wipes secrets */
 /* Wipes and frees what can be reloaded: settings_not_reloadable() wants none of it. */
 void settings_prune(struct settings *s);
 
-/* Without listen.proxy there is nothing to run: an error. */
+/* Without a door (listen.proxy, listen.gateway) there is nothing to run: an error. */
 void settings_check_listener(const struct settings *s, struct report *rep);
 /*
  * What a start on this machine would refuse: no listener, no such user, no directory

@@ -127,11 +127,12 @@ def test_strict_makes_warnings_fail(check):
 
 @pytest.mark.parametrize("text, code", [
     ("production: false\npolicies: [policy.yaml]\naudit: { path: a }\n", "weir.yaml: error: .*no_listener"),
+    (UNRECORDED.replace("proxy:", "gateway:") + "audit: { path: a }\n", None),
     (GOOD_CONFIG + "user: no-such-user\n", "weir.yaml:5:7: error: .*no_such_user"),
     (UNRECORDED + "audit: { path: nowhere/audit.jsonl }\n", "weir.yaml:4:16: error: .*no_directory"),
     (GOOD_CONFIG + "state_dir: nowhere/state\n", "weir.yaml:5:12: error: .*no_directory"),
     (UNRECORDED + "state_dir: state/\naudit: { path: state/audit.jsonl }\n", None),
-], ids=["listener", "user", "audit", "state", "made"])
+], ids=["listener", "gateway", "user", "audit", "state", "made"])
 def test_what_a_start_refuses_the_check_does_too(check, text, code):
     done = check("-c", "weir.yaml", files={"weir.yaml": text, "policy.yaml": GOOD_POLICY})
     assert done.returncode == (0 if code is None else 78)

@@ -9,6 +9,7 @@ import threading
 import pytest
 
 from rig import client as rig_client
+from rig import gateway as rig_gateway
 from rig import manual
 from rig import provider as rig_provider
 from rig import token as tokens
@@ -198,6 +199,25 @@ def test_what_cannot_be_metered_does_not_reach_the_provider(gateway, provider, p
     answer = g.call(path, body)
     assert (answer.status, answer.get("x-weir-reason")) == (status, reason)
     assert provider.requests == [] and g.spent() == 0
+
+
+def test_a_model_without_a_price_is_named_to_the_client_and_in_the_record(gateway, provider):
+    g = gateway()
+    for asked, told in (("no-such-model", "(no-such-model)"), ("n" * 70000, "(" + "n" * 128 + "\u2026)")):
+        answer = g.messages(model=asked)
+        assert error_of(answer)["message"].endswith(told)
+    records = g.weir.finals(2)
+    assert [r["error"] for r in records] == ["no-such-model", "n" * 128 + "\u2026"]
+    secret = "-".join(["sk", "ant", "api03", "Zq7" * 20])
+    answer = g.messages(model="x " + secret)
+    assert "~redacted." in error_of(answer)["message"] and "~redacted." in g.weir.finals(3)[2]["error"]
+    assert secret not in answer.body.decode() + json.dumps(g.weir.finals(3))
+    assert provider.requests == []
+
+
+def test_a_weir_may_have_the_gateways_door_only(gateway, provider):
+    g = gateway(config={"listen": {"gateway": rig_gateway.listen()["gateway"]}})
+    assert g.messages().status == 200 and g.spent() == provider.bill > 0
 
 
 def test_an_encoded_request_is_refused(gateway, provider):

@@ -82,7 +82,8 @@ class Weir:
                 self.config[key] = value
         if "listen" not in self.config:
             self.config["listen"] = {"proxy": [listen or "127.0.0.1:%d" % free_port()]}
-        self.address = self.config["listen"]["proxy"][0]
+        doors = self.config["listen"]
+        self.address = (doors.get("proxy") or doors["gateway"])[0]
         self.log_path = self.path("log")
         self.arguments, self.environment, self.preexec = list(arguments), environment, preexec
         self.process, self._seen, self._records = None, 0, []
