@@ -280,14 +280,6 @@ check_production(const struct load *load)
 			    refused[i].code, "%s", refused[i].sentence);
 }
 
-void
-settings_check_user(const struct settings *s, enum severity severity, struct report *rep)
-{
-	if (s->production && s->user == NULL && geteuid() == 0)
-		key_finding(s, rep, severity, "user", "runs_as_root",
-		    "production: true does not run as root: write user: weir");
-}
-
 /* Afterwards: the policies are looked at in the same run. */
 static void
 refuse_production(const struct load *load)
@@ -349,9 +341,18 @@ check_directory(const struct settings *s, const char *key, const char *path,
 }
 
 void
+settings_check_user(const struct settings *s, enum severity severity, struct report *rep)
+{
+	if (s->production && s->user == NULL && geteuid() == 0)
+		key_finding(s, rep, severity, "user", "runs_as_root",
+		    "production: true does not run as root: write user: weir");
+}
+
+void
 settings_check_start(const struct settings *s, struct report *rep)
 {
 	settings_check_listener(s, rep);
+	settings_check_user(s, SEVERITY_WARNING, rep);
 	if (s->user != NULL && getpwnam(s->user) == NULL)
 		key_finding(s, rep, geteuid() == 0 ? SEVERITY_ERROR : SEVERITY_WARNING,
 		    "user", "no_such_user", "this machine has no user %s", s->user);

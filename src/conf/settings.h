@@ -116,7 +116,8 @@ void settings_refuse_roots(const struct settings *s, struct report *rep);
 const struct texts *settings_listeners(
     const struct settings *s, size_t i, const char **key);
 
-/* production: true as root without `user`: where it runs, not what is written. */
+/* production: true as root without `user`: where it runs, not what is written.  Whoever
+ * looks at it as root may start it as somebody else. */
 void settings_check_user(
     const struct settings *s, enum severity severity, struct report *rep);
 

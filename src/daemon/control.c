@@ -854,8 +854,10 @@ load_first(struct control *c)
 	}
 	report_init(&rep);
 	set = load_settings(c, &rep);
-	if (set != NULL)
+	if (set != NULL) {
+		settings_check_user(set, SEVERITY_ERROR, &rep);
 		c->snapshot = load_snapshot(c, set, &rep);
+	}
 	report_say(&rep);
 	report_fini(&rep);
 	return c->snapshot != NULL ? remember_begun(c) : EXIT_CONFIG;

@@ -247,3 +247,17 @@ def test_production_serves_with_boundary_sessions_and_a_user(net, connect):
     finally:
         proxy.stop()
         shutil.rmtree(directory)
+
+
+@pytest.mark.skipif(os.geteuid() != 0, reason="only root can be refused for being root")
+def test_production_does_not_run_as_root(tmp_path):
+    config = {"production": True, "boundary": {"kind": "vm"}, "sessions": sessions(), "policies": ["policy.yaml"],
+              "listen": {"proxy": ["127.0.0.1:%d" % free_port()]}, "audit": {"path": "audit.jsonl"}}
+    (tmp_path / "policy.yaml").write_text("policy: test\nallow: [{ host: allowed.test }]\n")
+    (tmp_path / "weir.yaml").write_text(json.dumps(config))
+    done = subprocess.run([binary(), "run", "-c", "weir.yaml"], cwd=tmp_path, capture_output=True, text=True,
+                          env=dict(os.environ, KEY=SECRET), timeout=60)
+    assert done.returncode == 78 and done.stderr.count("error:") == 1 and "[runs_as_root]" in done.stderr
+    looked = subprocess.run([binary(), "check", "-c", "weir.yaml"], cwd=tmp_path, capture_output=True, text=True,
+                            env=dict(os.environ, KEY=SECRET), timeout=60)
+    assert looked.returncode == 0 and "warning:" in looked.stderr and "[runs_as_root]" in looked.stderr
