@@ -1,6 +1,5 @@
 #include "base/money.h"
 
-#include <assert.h>
 #include <stdio.h>
 
 #define DECIMALS 9
@@ -66,27 +65,5 @@ money_add(usd_nano a, usd_nano b, usd_nano *out)
 	if (__builtin_add_overflow(a, b, &sum))
 		return false;
 	*out = sum;
-	return true;
-}
-
-bool
-money_mul(usd_nano a, int64_t b, usd_nano *out)
-{
-	usd_nano product;
-
-	if (__builtin_mul_overflow(a, b, &product))
-		return false;
-	*out = product;
-	return true;
-}
-
-bool
-money_mul_div(usd_nano a, int64_t b, int64_t divisor, usd_nano *out)
-{
-	assert(a >= 0 && b >= 0 && divisor > 0);
-	__int128 result = (__int128)a * b / divisor;
-	if (result > INT64_MAX)
-		return false;
-	*out = (usd_nano)result;
 	return true;
 }

@@ -21,9 +21,5 @@ const char *usd_print(usd_nano amount, char out[static USD_TEXT]);
 
 /* False, and *out as it was: the result does not fit. */
 bool money_add(usd_nano a, usd_nano b, usd_nano *out);
-bool money_mul(usd_nano a, int64_t b, usd_nano *out);
-/* a * b / divisor, rounded down; the product in 128 bits.  All not negative, divisor > 0.
- */
-bool money_mul_div(usd_nano a, int64_t b, int64_t divisor, usd_nano *out);
 
 #endif

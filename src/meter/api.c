@@ -1,27 +1,5 @@
 #include "meter/api.h"
 
-#include <assert.h>
-
-static const struct api *const families[] = {
-	&api_anthropic_messages,
-	&api_openai_chat,
-	&api_openai_responses,
-	&api_openai_embeddings,
-	&api_gemini,
-	&api_gemini_embed,
-	&api_aigateway,
-	&api_bedrock_converse,
-};
-
-const struct api *
-api_named(struct str name)
-{
-	for (size_t i = 0; i < sizeof(families) / sizeof(families[0]); i++)
-		if (str_eq(name, str_of(families[i]->name)))
-			return families[i];
-	return NULL;
-}
-
 enum shape
 shape_of(enum provider_kind kind)
 {

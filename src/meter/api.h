@@ -27,7 +27,6 @@ const struct api *api_find(enum provider_kind kind, struct str method, struct st
 /* Can a call that was posted there be asked after: does GET of path/ID show its answer?
  */
 bool api_shows(enum provider_kind kind, struct str path);
-const struct api *api_named(struct str name); /* NULL: no such family */
 /* How a provider words a refusal when no family is known. */
 enum shape shape_of(enum provider_kind kind);
 

@@ -2,26 +2,22 @@
 
 #include "wire/json.h"
 
-/* One row each: what the four shapes call it. */
+/* One row each: what the shapes call it.  AWS's says it in a header, and weir serves
+ * none. */
 static const struct {
-	const char *anthropic, *openai, *google, *aws;
+	const char *anthropic, *openai, *google;
 } words[] = {
 	[REFUSAL_REQUEST] = { "invalid_request_error", "invalid_request_error",
-	    "INVALID_ARGUMENT", "ValidationException" },
+	    "INVALID_ARGUMENT" },
 	[REFUSAL_SESSION] = { "authentication_error", "authentication_error",
-	    "UNAUTHENTICATED", "UnrecognizedClientException" },
-	[REFUSAL_POLICY] = { "permission_error", "permission_error", "PERMISSION_DENIED",
-	    "AccessDeniedException" },
-	[REFUSAL_BUDGET] = { "billing_error", "billing_error", "FAILED_PRECONDITION",
-	    "ServiceQuotaExceededException" },
-	[REFUSAL_RATE] = { "rate_limit_error", "rate_limit_error", "RESOURCE_EXHAUSTED",
-	    "ThrottlingException" },
-	[REFUSAL_MISSING] = { "not_found_error", "not_found_error", "NOT_FOUND",
-	    "ResourceNotFoundException" },
-	[REFUSAL_UPSTREAM] = { "api_error", "api_error", "UNAVAILABLE",
-	    "InternalServerException" },
-	[REFUSAL_UNAVAILABLE] = { "overloaded_error", "server_error", "UNAVAILABLE",
-	    "ServiceUnavailableException" },
+	    "UNAUTHENTICATED" },
+	[REFUSAL_POLICY] = { "permission_error", "permission_error",
+	    "PERMISSION_DENIED" },
+	[REFUSAL_BUDGET] = { "billing_error", "billing_error", "FAILED_PRECONDITION" },
+	[REFUSAL_RATE] = { "rate_limit_error", "rate_limit_error", "RESOURCE_EXHAUSTED" },
+	[REFUSAL_MISSING] = { "not_found_error", "not_found_error", "NOT_FOUND" },
+	[REFUSAL_UPSTREAM] = { "api_error", "api_error", "UNAVAILABLE" },
+	[REFUSAL_UNAVAILABLE] = { "overloaded_error", "server_error", "UNAVAILABLE" },
 };
 
 static const char *
@@ -108,22 +104,6 @@ refusal_body(enum shape shape, const struct refusal *r, struct buf *to)
 
 	json_out_init(&j, to);
 	bodies[shape](&j, r);
-}
-
-const char *
-refusal_error_type(enum shape shape, const struct refusal *r)
-{
-	return shape == SHAPE_AWS ? words[r->kind].aws : NULL;
-}
-
-void
-refusal_event(enum shape shape, const struct refusal *r, struct buf *to)
-{
-	if (shape == SHAPE_ANTHROPIC)
-		buf_text(to, "event: error\n");
-	buf_text(to, "data: ");
-	refusal_body(shape, r, to);
-	buf_text(to, "\n\n");
 }
 
 static bool

@@ -28,10 +28,6 @@ struct refusal {
 
 /* The JSON body. */
 void refusal_body(enum shape shape, const struct refusal *r, struct buf *to);
-/* The value of x-amzn-errortype, where the shape has it; else NULL. */
-const char *refusal_error_type(enum shape shape, const struct refusal *r);
-/* An event for a stream that has begun. */
-void refusal_event(enum shape shape, const struct refusal *r, struct buf *to);
 /* Codex stops at once only on 400: by `originator` or the beginning of `user-agent`. */
 bool refusal_is_codex(const struct http_head *request);
 

@@ -12,6 +12,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/glob.h"
 #include "policy/network.h"
 #include "wire/json.h"
 
@@ -643,45 +644,13 @@ grant_unref(struct grant *g)
 	free(g);
 }
 
-/* `*` is any run; greedy with one point to come back to, so no pattern costs more than
- * its length times the text's. */
-static bool
-name_fits(struct str pattern, struct str text)
-{
-	size_t p = 0, t = 0, star = SIZE_MAX, from = 0;
-
-	while (t < text.n) {
-		if (p < pattern.n && pattern.p[p] == '*') {
-			star = p++;
-			from = t;
-		} else if (p < pattern.n && pattern.p[p] == text.p[t]) {
-			p++;
-			t++;
-		} else if (star != SIZE_MAX) {
-			p = star + 1;
-			t = ++from;
-		} else {
-			return false;
-		}
-	}
-	while (p < pattern.n && pattern.p[p] == '*')
-		p++;
-	return p == pattern.n;
-}
-
 static bool
 names_have(const struct names *names, struct str text)
 {
 	for (size_t i = 0; i < names->n; i++)
-		if (name_fits(names->p[i], text))
+		if (glob_fits(names->p[i], text))
 			return true;
 	return false;
-}
-
-bool
-grant_has_model(const struct grant *g, struct str model)
-{
-	return !g->has_models || names_have(&g->models, model);
 }
 
 bool

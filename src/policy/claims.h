@@ -98,7 +98,6 @@ const struct session_profile *profile_find(const struct settings *s, struct str 
 struct grant *grant_ref(struct grant *g);
 void grant_unref(struct grant *g); /* NULL is fine */
 
-bool grant_has_model(const struct grant *g, struct str model);
 bool grant_has_tool(const struct grant *g, struct str tool); /* a provider-hosted one */
 
 /*

@@ -55,12 +55,6 @@ alg_find(struct str name)
 	return NULL;
 }
 
-const struct alg *
-alg_at(size_t i)
-{
-	return i < ALGS ? &algs[i] : NULL;
-}
-
 /* ---- weak secrets */
 
 static bool

@@ -28,7 +28,6 @@ struct alg {
 };
 
 const struct alg *alg_find(struct str name); /* NULL: none of ours */
-const struct alg *alg_at(size_t i);          /* NULL beyond the last */
 
 struct key {
 	const struct session_key *row; /* the settings' */

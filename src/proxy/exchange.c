@@ -69,7 +69,8 @@ facts_of(const struct exchange *x)
 	return f;
 }
 
-/* By what whoever asks is judged: NULL when the profile has gone, or there is no room. */
+/* By what whoever asks is judged: its profile's rules, within them the networks of its
+ * session and that one's ancestors.  NULL: the profile is gone, or there is no room. */
 static const struct ruleset *
 rules_of(const struct exchange *x, const struct snapshot *s, struct arena *a)
 {
@@ -88,8 +89,8 @@ rules_of(const struct exchange *x, const struct snapshot *s, struct arena *a)
 	return n == 0 ? outer : grants_narrow(outer, inner, n, a);
 }
 
-const struct ruleset *
-exchange_rules(struct exchange *x)
+static const struct ruleset *
+own_rules(struct exchange *x)
 {
 	if (x->rules == NULL)
 		x->rules = rules_of(x, x->snapshot, &x->arena);
@@ -101,7 +102,7 @@ exchange_admit(struct exchange *x)
 {
 	struct facts f = facts_of(x);
 
-	if (exchange_rules(x) == NULL) {
+	if (own_rules(x) == NULL) {
 		x->reason = REASON_PROFILE_UNKNOWN;
 		return false;
 	}
@@ -201,7 +202,7 @@ exchange_vet(struct exchange *x, const struct found *found)
 	if (x->route != NULL)
 		return vet_provider(x, found);
 	f = facts_of(x);
-	if (match_address(exchange_rules(x), &f, &x->admitted, found->addr, found->count,
+	if (match_address(own_rules(x), &f, &x->admitted, found->addr, found->count,
 		&x->snapshot->place, x->vetted, &x->verdict, NULL))
 		return true;
 	x->dropped = x->verdict.why;
@@ -213,7 +214,7 @@ exchange_judge(struct exchange *x)
 {
 	struct facts f = facts_of(x);
 
-	match_judge(exchange_rules(x), &f, &x->arena,
+	match_judge(own_rules(x), &f, &x->arena,
 	    x->has_upstream ? &x->upstream.addr : NULL, &x->snapshot->place, &x->verdict,
 	    NULL);
 	return x->verdict.allow || refused(x);
@@ -274,7 +275,7 @@ exchange_vet_upstream(struct exchange *x)
 	struct facts f = facts_of(x);
 	struct vetted out;
 
-	if (match_address(exchange_rules(x), &f, &x->admitted, &x->upstream.addr, 1,
+	if (match_address(own_rules(x), &f, &x->admitted, &x->upstream.addr, 1,
 		&x->snapshot->place, &out, &x->verdict, NULL))
 		return true;
 	x->dropped = x->verdict.why;

@@ -106,9 +106,6 @@ exchange_is_tunnel(const struct exchange *x)
 /* A tunnel's: the bytes of its head go away. */
 void exchange_forget_head(struct exchange *x);
 
-/* By what it is judged: its profile's rules, within them the networks of its session and
- * that one's ancestors.  NULL: the profile is gone, or there is no room. */
-const struct ruleset *exchange_rules(struct exchange *x);
 /* DECIDE: may this be looked up and dialled at all?  False: x->reason says why not. */
 bool exchange_admit(struct exchange *x) MUST_CHECK;
 /* RESOLVE: the answers against the guard.  False: x->reason. */

@@ -36,7 +36,6 @@ check(const struct grant *g)
 	assert(!g->is_public || (g->session_usd.claim >= 0 && g->vm_seconds.claim >= 0));
 	if (g->network != NULL)
 		assert(g->network->is_claim && g->network->model->ndeny == 0);
-	(void)grant_has_model(g, STR("claude-opus-4-8"));
 	(void)grant_has_tool(g, STR("web_search"));
 }
 

@@ -483,30 +483,26 @@ test_what_the_store_kept_is_the_same_grant(void **state)
 /* ---- models and tools */
 
 static void
-test_models_and_tools_are_those_that_are_named(void **state)
+test_tools_are_those_that_are_named(void **state)
 {
 	static const struct {
-		const char *more, *model;
-		bool is_model, is_tool;
+		const char *more, *tool;
+		bool is_tool;
 	} rows[] = {
-		{ "", "claude-opus-4-8", true, false },
-		{ "\"models\":[]", "claude-opus-4-8", false, false },
-		{ "\"models\":[\"claude-*\"]", "claude-opus-4-8", true, false },
-		{ "\"models\":[\"claude-*\"]", "xclaude-opus", false, false },
-		{ "\"models\":[\"claude-*\"]", "claude", false, false },
-		{ "\"models\":[\"*/claude-*-4\"]", "anthropic/claude-opus-4", true,
-		    false },
-		{ "\"models\":[\"*/claude-*-4\"]", "anthropic/claude-opus-45", false,
-		    false },
-		{ "\"models\":[\"a\",\"b\"]", "b", true, false },
-		{ "\"models\":[\"a\"]", "A", false, false },
-		{ "\"models\":[\"*\"]", "x", true, false },
-		{ "\"hostedTools\":true", "x", true, true },
-		{ "\"hostedTools\":false", "x", true, false },
-		{ "\"hostedTools\":[\"web_search\"]", "x", true, true },
-		{ "\"hostedTools\":[\"web_search*\"]", "x", true, true },
-		{ "\"hostedTools\":[\"web_fetch\"]", "x", true, false },
-		{ "\"hostedTools\":[]", "x", true, false },
+		{ "", "web_search", false },
+		{ "\"hostedTools\":true", "web_search", true },
+		{ "\"hostedTools\":false", "web_search", false },
+		{ "\"hostedTools\":[]", "web_search", false },
+		{ "\"hostedTools\":[\"web_search\"]", "web_search", true },
+		{ "\"hostedTools\":[\"web_search\"]", "Web_search", false },
+		{ "\"hostedTools\":[\"web_search\"]", "web_search_2", false },
+		{ "\"hostedTools\":[\"web_search*\"]", "web_search_2", true },
+		{ "\"hostedTools\":[\"web_*\"]", "web", false },
+		{ "\"hostedTools\":[\"*_search\"]", "web_search", true },
+		{ "\"hostedTools\":[\"*_search\"]", "web_searches", false },
+		{ "\"hostedTools\":[\"a\",\"web_search\"]", "web_search", true },
+		{ "\"hostedTools\":[\"web_fetch\"]", "web_search", false },
+		{ "\"hostedTools\":[\"*\"]", "x", true },
 	};
 	struct settings *s = settings_of("{}");
 	const char *why;
@@ -516,11 +512,26 @@ test_models_and_tools_are_those_that_are_named(void **state)
 		struct grant *g = grant_of(s, rows[i].more, &why);
 
 		assert_row(rows[i].more,
-		    grant_has_model(g, str_of(rows[i].model)) == rows[i].is_model);
-		assert_row(rows[i].more,
-		    grant_has_tool(g, STR("web_search")) == rows[i].is_tool);
+		    grant_has_tool(g, str_of(rows[i].tool)) == rows[i].is_tool);
 		grant_unref(g);
 	}
+	settings_free(s);
+}
+
+/* No list is all of them, and an empty one is none. */
+static void
+test_a_list_of_no_models_is_not_no_list(void **state)
+{
+	struct settings *s = settings_of("{}");
+	const char *why;
+	struct grant *all = grant_of(s, "", &why);
+	struct grant *none = grant_of(s, "\"models\":[]", &why);
+
+	(void)state;
+	assert_false(all->has_models);
+	assert_true(none->has_models && none->models.n == 0);
+	grant_unref(all);
+	grant_unref(none);
 	settings_free(s);
 }
 
@@ -535,7 +546,7 @@ test_no_pattern_is_a_bomb(void **state)
 
 	(void)state;
 	buf_init(&more, 1000);
-	buf_text(&more, "\"models\":[\"");
+	buf_text(&more, "\"hostedTools\":[\"");
 	for (int i = 0; i < 100; i++)
 		buf_text(&more, "*a");
 	buf_text(&more, "b\"]");
@@ -543,7 +554,7 @@ test_no_pattern_is_a_bomb(void **state)
 	struct grant *g = grant_of(s, buf_cstr(&more), &why);
 	buf_fini(&more);
 	assert_non_null(g);
-	assert_false(grant_has_model(g, (struct str){ name, sizeof(name) }));
+	assert_false(grant_has_tool(g, (struct str){ name, sizeof(name) }));
 	grant_unref(g);
 	settings_free(s);
 }
@@ -742,7 +753,8 @@ main(void)
 		cmocka_unit_test(test_public_needs_all_of_its_bounds),
 		cmocka_unit_test(test_an_issuer_may_call_claims_something_else),
 		cmocka_unit_test(test_what_the_store_kept_is_the_same_grant),
-		cmocka_unit_test(test_models_and_tools_are_those_that_are_named),
+		cmocka_unit_test(test_tools_are_those_that_are_named),
+		cmocka_unit_test(test_a_list_of_no_models_is_not_no_list),
 		cmocka_unit_test(test_no_pattern_is_a_bomb),
 		cmocka_unit_test(test_network_narrows_and_never_widens),
 		cmocka_unit_test(test_network_neither_opens_nor_closes_addresses),
