@@ -611,8 +611,8 @@ gateway_start(struct gateway *g, struct engine *e, struct spend *spend,
 	buf_init(&g->down, DOWN_MAX);
 	buf_init(&g->shown, DOWN_MAX);
 	buf_init(&g->clean, DOWN_MAX);
-	scrub_init(&g->scrub,
-	    (struct str){ p->credential_value.bytes, p->credential_value.n }, &x->arena);
+	scrub_init(
+	    &g->scrub, (struct str){ p->credential_value.bytes, p->credential_value.n });
 	http_reader_init(&g->reader, HTTP_RESPONSE, &x->snapshot->response_limit);
 	timer_init(&g->timer, on_timer, g);
 	stream_attach(client, on_client, g);

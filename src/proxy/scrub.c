@@ -3,38 +3,40 @@
  */
 #include "proxy/scrub.h"
 
-#include <openssl/crypto.h>
+#include <assert.h>
 #include <string.h>
 
 #define SECRET_LEAST 8
-#define HELD_MAX ((size_t)2 << 20)
+#define HELD_MAX ((size_t)32 << 20) /* more than a piece and a secret can be */
 
-static void
-add_form(struct scrub *s, struct arena *a, struct str form)
+static struct buf *
+new_form(struct scrub *s, size_t most)
 {
-	char *kept = arena_alloc(a, form.n);
+	struct buf *b = &s->form[s->nform];
 
-	if (kept == NULL || form.n < SECRET_LEAST || s->nform == SCRUB_FORMS)
-		return;
-	memcpy(kept, form.p, form.n);
-	s->memory[s->nform] = kept;
-	s->form[s->nform++] = (struct str){ kept, form.n };
+	assert(s->nform < SCRUB_FORMS);
+	s->nform++;
+	buf_init(b, most);
+	b->is_secret = true;
+	return b;
 }
 
 static void
-add_hex(struct scrub *s, struct arena *a, struct str secret, const char *digits)
+add_plain(struct scrub *s, struct str secret)
 {
-	struct buf b;
+	buf_str(new_form(s, secret.n), secret);
+}
 
-	buf_init(&b, secret.n * 2);
-	b.is_secret = true;
+static void
+add_hex(struct scrub *s, struct str secret, const char *digits)
+{
+	struct buf *b = new_form(s, secret.n * 2);
+
 	for (size_t i = 0; i < secret.n; i++) {
 		unsigned char c = (unsigned char)secret.p[i];
-		buf_char(&b, digits[c >> 4]);
-		buf_char(&b, digits[c & 15]);
+		buf_char(b, digits[c >> 4]);
+		buf_char(b, digits[c & 15]);
 	}
-	add_form(s, a, buf_view(&b));
-	buf_fini(&b);
 }
 
 /*
@@ -42,41 +44,36 @@ add_hex(struct scrub *s, struct arena *a, struct str secret, const char *digits)
  * before, and the last ones what follows: these are left out.
  */
 static void
-add_base64(
-    struct scrub *s, struct arena *a, struct str secret, size_t skip, const char *last)
+add_base64(struct scrub *s, struct str secret, size_t skip, const char *last)
 {
 	static const char plain[] =
 	    "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789";
 	size_t first = (skip * 8 + 5) / 6, bits = (skip + secret.n) * 8;
-	struct buf b;
+	struct buf *b = new_form(s, secret.n * 2);
 
-	buf_init(&b, secret.n * 2);
-	b.is_secret = true;
 	for (size_t at = first; at * 6 + 6 <= bits; at++) {
 		unsigned value = 0;
 		for (size_t i = at * 6; i < at * 6 + 6; i++) {
 			unsigned char c = (unsigned char)secret.p[i / 8 - skip];
 			value = value << 1 | ((unsigned)c >> (7 - i % 8) & 1u);
 		}
-		buf_char(&b, value < 62 ? plain[value] : last[value - 62]);
+		buf_char(b, value < 62 ? plain[value] : last[value - 62]);
 	}
-	add_form(s, a, buf_view(&b));
-	buf_fini(&b);
 }
 
 void
-scrub_init(struct scrub *s, struct str secret, struct arena *a)
+scrub_init(struct scrub *s, struct str secret)
 {
 	*s = (struct scrub){ .nform = 0 };
 	buf_init(&s->held, HELD_MAX);
 	if (secret.n < SECRET_LEAST)
 		return;
-	add_form(s, a, secret);
-	add_hex(s, a, secret, "0123456789abcdef");
-	add_hex(s, a, secret, "0123456789ABCDEF");
+	add_plain(s, secret);
+	add_hex(s, secret, "0123456789abcdef");
+	add_hex(s, secret, "0123456789ABCDEF");
 	for (size_t skip = 0; skip < 3; skip++) {
-		add_base64(s, a, secret, skip, "+/");
-		add_base64(s, a, secret, skip, "-_");
+		add_base64(s, secret, skip, "+/");
+		add_base64(s, secret, skip, "-_");
 	}
 }
 
@@ -84,7 +81,7 @@ void
 scrub_fini(struct scrub *s)
 {
 	for (size_t i = 0; i < s->nform; i++)
-		OPENSSL_cleanse(s->memory[i], s->form[i].n);
+		buf_fini(&s->form[i]);
 	s->nform = 0;
 	buf_fini(&s->held);
 }

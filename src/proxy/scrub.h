@@ -6,23 +6,23 @@
  * overwritten by as many '*'.
  *
  * Encodings: as it is, hexadecimal, base64 (both alphabets, all three alignments).
+ * One answer's; no thread but its worker's.
  */
 #ifndef WEIR_PROXY_SCRUB_H
 #define WEIR_PROXY_SCRUB_H
 
-#include "base/arena.h"
+#include "base/str.h"
 
-#define SCRUB_FORMS 12
+#define SCRUB_FORMS 9
 
 struct scrub {
-	struct str form[SCRUB_FORMS]; /* the arena's; all of one secret */
-	char *memory[SCRUB_FORMS];    /* theirs, to be wiped */
+	struct buf form[SCRUB_FORMS]; /* the secret, in each encoding; wiped */
 	size_t nform;
 	struct buf held; /* the beginning of a form, perhaps */
 };
 
 /* A secret of fewer than 8 bytes is not looked for: it would be found everywhere. */
-void scrub_init(struct scrub *s, struct str secret, struct arena *a);
+void scrub_init(struct scrub *s, struct str secret);
 void scrub_fini(struct scrub *s);
 /* Adds what may pass to `to`. */
 void scrub_feed(struct scrub *s, struct str in, struct buf *to);
