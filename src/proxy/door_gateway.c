@@ -46,7 +46,7 @@ gateway_hear(
 	if (!path_is_canonical(x->ask.path))
 		return malformed(
 		    x, "the gateway wants a plain path, like /anthropic/v1/messages");
-	x->route = routes_find(x->snapshot->routes, x->ask.path, &rest);
+	x->route = routes_find(x->snapshot->routes, x->ask.path);
 	if (x->route != NULL) {
 		x->ask.host = x->route->host;
 		x->ask.port = x->route->port;
@@ -115,8 +115,8 @@ shape_for(const struct exchange *x)
 
 	if (x->route == NULL)
 		return SHAPE_OPENAI;
-	api = api_find(
-	    (enum provider_kind)x->route->row->kind, x->head->method, gateway_path(x));
+	api = api_find((enum provider_kind)x->route->row->kind, x->head->method,
+	    route_rest(x->route, x->ask.path));
 	return api != NULL ? api->shape
 			   : shape_of((enum provider_kind)x->route->row->kind);
 }

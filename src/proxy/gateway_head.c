@@ -6,15 +6,6 @@
 #include "meter/hosted.h"
 #include "policy/rewrite.h"
 
-struct str
-gateway_path(const struct exchange *x)
-{
-	struct str rest = STR_NONE;
-
-	(void)routes_find(x->snapshot->routes, x->ask.path, &rest);
-	return rest;
-}
-
 static bool
 is_named(struct str name, const char *const *list)
 {

@@ -16,8 +16,6 @@ bool gateway_request(struct buf *to, const struct spend *s, size_t length) MUST_
 /* `has_body`: it goes out in chunks, or (to HTTP/1.0) until the connection's end. */
 bool gateway_response(struct buf *to, const struct spend *s, const struct http_head *head,
     const struct scrub *scrub, bool has_body, bool is_kept) MUST_CHECK;
-/* Of the request's path what is below the provider's own. */
-struct str gateway_path(const struct exchange *x);
 /* X-Weir-*: what is left, and what was changed. */
 void gateway_notes(struct buf *to, const struct spend *s);
 

@@ -67,7 +67,7 @@ refusal_of(const struct conn *c)
 		return REASON_BODY_TOO_LARGE;
 	if (x->route->row->kind != PROVIDER_NONE &&
 	    api_find((enum provider_kind)x->route->row->kind, x->head->method,
-		gateway_path(x)) == NULL)
+		route_rest(x->route, x->ask.path)) == NULL)
 		return REASON_ENDPOINT_NOT_METERED;
 	return REASON_NONE;
 }
@@ -120,7 +120,7 @@ body_is_whole(struct conn *c, struct str rest)
 	buf_str(&c->rq->more, rest);
 	if (c->x->route == NULL) /* what is left: nothing is sent */
 		return NEXT;
-	if (!spend_judge(c->x->spend, gateway_path(c->x)))
+	if (!spend_judge(c->x->spend))
 		return answer_refuse(c, c->x->reason);
 	return NEXT;
 }

@@ -146,12 +146,16 @@ routes_free(struct routes *r)
 }
 
 const struct route *
-routes_find(const struct routes *r, struct str path, struct str *rest)
+routes_find(const struct routes *r, struct str path)
 {
 	for (size_t i = 0; i < r->n; i++)
-		if (is_below(path, r->p[i].path)) {
-			*rest = str_sub(path, r->p[i].path.n, path.n);
+		if (is_below(path, r->p[i].path))
 			return &r->p[i];
-		}
 	return NULL;
+}
+
+struct str
+route_rest(const struct route *r, struct str path)
+{
+	return str_sub(path, r->path.n, path.n);
 }

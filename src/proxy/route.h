@@ -31,9 +31,9 @@ struct routes {
 struct routes *routes_build(
     const struct settings *s, const struct prices *prices, struct report *rep);
 void routes_free(struct routes *r); /* NULL is fine */
-/* *rest is what follows the provider's own path: "/v1/messages", or empty.  NULL: none.
+const struct route *routes_find(const struct routes *r, struct str path); /* NULL: none */
+/* Of a path that leads there, what follows the provider's own: "/v1/messages", or empty.
  */
-const struct route *routes_find(
-    const struct routes *r, struct str path, struct str *rest);
+struct str route_rest(const struct route *r, struct str path);
 
 #endif

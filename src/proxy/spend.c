@@ -256,15 +256,16 @@ reason_of_call(enum call_error error)
 	return REASON_REQUEST_MALFORMED;
 }
 
-/* The path with its query, as the family reads it; the arena's. */
+/* The path below the provider's own, with its query, as the family reads it; the arena's.
+ */
 static struct str
-path_of(struct spend *s, struct str rest)
+path_of(struct spend *s)
 {
 	struct buf b;
 	struct str out;
 
 	buf_init(&b, s->x->head->target.n + 1);
-	buf_str(&b, rest);
+	buf_str(&b, route_rest(s->route, s->x->ask.path));
 	if (s->x->ask.query.p != NULL) {
 		buf_char(&b, '?');
 		buf_str(&b, s->x->ask.query);
@@ -421,11 +422,11 @@ price(struct spend *s)
 }
 
 bool
-spend_judge(struct spend *s, struct str rest)
+spend_judge(struct spend *s)
 {
 	struct model_request r = { .kind = (enum provider_kind)s->route->row->kind,
 		.method = s->x->head->method,
-		.path = path_of(s, rest),
+		.path = path_of(s),
 		.head = s->x->head,
 		.body = buf_view(&s->body) };
 

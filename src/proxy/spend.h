@@ -81,11 +81,8 @@ void spend_free(struct spend *s);
 /* For the record; NULL: it was no model call, or was never understood as one. */
 const struct record_money *spend_money(struct spend *s);
 
-/*
- * The body is whole: may it run, and what can it cost?  `rest` is the path below the
- * provider's.  False: x->reason.
- */
-bool spend_judge(struct spend *s, struct str rest) MUST_CHECK;
+/* The body is whole: may it run, and what can it cost?  False: x->reason. */
+bool spend_judge(struct spend *s) MUST_CHECK;
 /*
  * The call refers to what a provider keeps: done(true) when it is all this session's,
  * and it is known what the call can cost.  done(false): x->reason.
