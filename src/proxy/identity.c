@@ -161,27 +161,36 @@ identity_ledger_who(const struct snapshot *s, const struct grant *g)
 	};
 }
 
-static const struct {
-	enum ledger_answer answer;
-	enum reason reason;
-} answers[] = {
-	{ LEDGER_OK, REASON_NONE },
-	{ LEDGER_OWNER, REASON_SESSION_OWNER_MISMATCH },
-	{ LEDGER_TURN_ENDED, REASON_TURN_ENDED },
-	{ LEDGER_REVOKED, REASON_SESSION_REVOKED },
-	{ LEDGER_FORGOTTEN, REASON_SESSION_REVOKED },
-	{ LEDGER_KIN, REASON_SESSION_INVALID },
-	{ LEDGER_INVALID, REASON_SESSION_INVALID },
-	{ LEDGER_ROLLED_BACK, REASON_LEDGER_ROLLBACK },
-};
-
-static enum reason
-reason_of(enum ledger_answer a)
+enum reason
+identity_refusal(enum ledger_answer a)
 {
-	for (size_t i = 0; i < sizeof(answers) / sizeof(answers[0]); i++)
-		if (answers[i].answer == a)
-			return answers[i].reason;
-	return REASON_LEDGER_UNAVAILABLE;
+	switch (a) {
+	case LEDGER_OK:
+		return REASON_NONE;
+	case LEDGER_AWAY:
+		return REASON_LEDGER_UNAVAILABLE;
+	case LEDGER_ROLLED_BACK:
+		return REASON_LEDGER_ROLLBACK;
+	case LEDGER_LIMIT:
+		return REASON_TURN_LIMIT_REACHED;
+	case LEDGER_OWNER:
+		return REASON_SESSION_OWNER_MISMATCH;
+	case LEDGER_TURN_ENDED:
+		return REASON_TURN_ENDED;
+	case LEDGER_REVOKED:
+	case LEDGER_FORGOTTEN:
+		return REASON_SESSION_REVOKED;
+	case LEDGER_KIN:
+		return REASON_SESSION_INVALID;
+	case LEDGER_EXHAUSTED:
+	case LEDGER_NOT_HELD:
+	case LEDGER_SETTLED:
+	case LEDGER_UNKNOWN:
+	case LEDGER_INVALID:
+	case LEDGER_ANSWERS:
+		break;
+	}
+	return REASON_INTERNAL;
 }
 
 /* What a session may do of whose token this process may have seen nothing. */
@@ -210,7 +219,7 @@ identity_learn(struct engine *e, const struct snapshot *s, const struct session_
 {
 	struct session_facts f = { .first_use = reply->first_use / 1000,
 		.gen = reply->gen };
-	enum reason reason = reason_of(reply->answer);
+	enum reason reason = identity_refusal(reply->answer);
 	const struct ledger_kin own = { .claims = reply->claims };
 
 	if (reason == REASON_NONE && own.claims.n > 0 &&

@@ -34,6 +34,9 @@ struct session_ask identity_ask(
     const struct snapshot *s, struct grant *g, struct str source);
 /* What to put to the store. */
 struct ledger_who identity_ledger_who(const struct snapshot *s, const struct grant *g);
+/* What a client is told where the store said that.  EXHAUSTED is for whoever reserved to
+ * tell, and what cannot be said to a session's question is our own mistake. */
+enum reason identity_refusal(enum ledger_answer a);
 /* What the store answered goes to state/session.  REASON_NONE: ask that again. */
 enum reason identity_learn(struct engine *e, const struct snapshot *s,
     const struct session_ask *ask, const struct ledger_reply *reply, unix_ms now,

@@ -4,6 +4,7 @@
 #include "proxy/objects.h"
 
 #include "ledger/key.h"
+#include "proxy/identity.h"
 
 #define NAME_MAX_BYTES ((size_t)512)
 #define TEXT_MAX_BYTES ((size_t)1024)
@@ -124,27 +125,11 @@ enum reason
 object_read(struct object_note *out, const struct ledger_reply *r, const struct grant *g,
     struct arena *a)
 {
-	switch (r->answer) {
-	case LEDGER_OK:
-		break;
-	case LEDGER_UNKNOWN:
-	case LEDGER_INVALID: /* longer than any id that was noted */
+	/* INVALID: longer than any id that was noted */
+	if (r->answer == LEDGER_UNKNOWN || r->answer == LEDGER_INVALID)
 		return REASON_OBJECT_NOT_OWNED;
-	case LEDGER_ROLLED_BACK:
-		return REASON_LEDGER_ROLLBACK;
-	case LEDGER_AWAY:
-	case LEDGER_EXHAUSTED:
-	case LEDGER_LIMIT:
-	case LEDGER_OWNER:
-	case LEDGER_TURN_ENDED:
-	case LEDGER_REVOKED:
-	case LEDGER_FORGOTTEN:
-	case LEDGER_KIN:
-	case LEDGER_NOT_HELD:
-	case LEDGER_SETTLED:
-	case LEDGER_ANSWERS:
-		return REASON_LEDGER_UNAVAILABLE;
-	}
+	if (r->answer != LEDGER_OK)
+		return identity_refusal(r->answer);
 	if (!is_of(&r->note, g) || !object_parse(out, r->note.text))
 		return REASON_OBJECT_NOT_OWNED;
 	out->tokens = r->note.number;

@@ -478,36 +478,10 @@ exhausted(const struct spend *s, const struct ledger_reply *r)
 }
 
 static enum reason
-reason_of_ledger(const struct spend *s, const struct ledger_reply *r)
+refusal_of(const struct spend *s, const struct ledger_reply *r)
 {
-	switch (r->answer) {
-	case LEDGER_OK:
-		return REASON_NONE;
-	case LEDGER_AWAY:
-		return REASON_LEDGER_UNAVAILABLE;
-	case LEDGER_ROLLED_BACK:
-		return REASON_LEDGER_ROLLBACK;
-	case LEDGER_EXHAUSTED:
-		return exhausted(s, r);
-	case LEDGER_LIMIT:
-		return REASON_TURN_LIMIT_REACHED;
-	case LEDGER_OWNER:
-		return REASON_SESSION_OWNER_MISMATCH;
-	case LEDGER_TURN_ENDED:
-		return REASON_TURN_ENDED;
-	case LEDGER_REVOKED:
-	case LEDGER_FORGOTTEN:
-		return REASON_SESSION_REVOKED;
-	case LEDGER_KIN:
-		return REASON_SESSION_INVALID;
-	case LEDGER_NOT_HELD:
-	case LEDGER_SETTLED:
-	case LEDGER_UNKNOWN:
-	case LEDGER_INVALID:
-	case LEDGER_ANSWERS:
-		break;
-	}
-	return REASON_INTERNAL;
+	return r->answer == LEDGER_EXHAUSTED ? exhausted(s, r)
+					     : identity_refusal(r->answer);
 }
 
 static void
@@ -559,7 +533,7 @@ on_reserved(void *arg, const struct ledger_reply *r)
 	s->op = NULL;
 	note_room(s, r);
 	if (r->answer != LEDGER_OK) {
-		s->x->reason = reason_of_ledger(s, r);
+		s->x->reason = refusal_of(s, r);
 		s->x->error = ledger_answer_text(r->answer);
 		tell(s, false);
 		return;
@@ -680,7 +654,7 @@ on_looked(void *arg, const struct ledger_reply *r)
 	s->op = NULL;
 	s->nroom = r->nroom;
 	memcpy(s->room, r->room, r->nroom * sizeof(r->room[0]));
-	s->x->reason = reason_of_ledger(s, r);
+	s->x->reason = refusal_of(s, r);
 	tell(s, r->answer == LEDGER_OK);
 }
 
