@@ -3,7 +3,7 @@
  *
  * GREET -> WHO -> DECIDE -> RESOLVE -> DIAL -> JUDGE -> CARRY -> RECORD, and then GREET
  * again on a kept connection or inside a tunnel that carries plain HTTP.  Every
- * way out leads through RECORD.  What a stage does is in stages.c; here is the
+ * way out leads through RECORD.  What a stage does is in origin_way.c; here is the
  * one thing all of them work on.  Belongs to one worker.
  */
 #ifndef WEIR_PROXY_CONN_H

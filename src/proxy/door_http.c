@@ -6,7 +6,7 @@
 
 #include "proxy/advice.h"
 #include "proxy/door.h"
-#include "proxy/stages.h"
+#include "proxy/origin_way.h"
 #include "wire/json.h"
 
 static const enum reason reasons[HTTP_ERROR_N] = {
@@ -249,7 +249,7 @@ const struct door door_http = {
 	.name = "proxy",
 	.opened = { OPENED, sizeof(OPENED) - 1 },
 	.opened_status = 200,
-	.way = stages,
+	.way = origin_way,
 	.inside = &door_http,
 	.begin = door_begin,
 	.hear = http_hear,

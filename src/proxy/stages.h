@@ -1,14 +1,11 @@
 /*
- * stages.h - the way of a request
+ * stages.h - stages that ways share: resolve, dial, record, linger
  */
 #ifndef WEIR_PROXY_STAGES_H
 #define WEIR_PROXY_STAGES_H
 
 #include "proxy/conn.h"
 
-extern const struct stage_row stages[]; /* by enum stage */
-
-/* For other ways: */
 enum next stage_resolve(struct conn *c);
 /* False: none is kept there that goes to a vetted address; stage_dial_new() then. */
 bool stage_reuse(struct conn *c, struct origins *from, struct str key);
