@@ -296,6 +296,10 @@ settle_at_ceiling(
 
 	m->cost = estimate(u, &m->call, &in);
 	m->basis = BASIS_ESTIMATE;
+	if (bill_says_more(u, m->cost, t->trusts_reported)) {
+		m->cost = u->reported;
+		m->basis = BASIS_REPORTED;
+	}
 	m->flags |= METERED_ESTIMATED;
 }
 
@@ -314,9 +318,9 @@ settle(struct metered *m, const struct recorded *r, const struct terms *t,
 		return;
 	}
 	m->action = METERED_SETTLE;
-	if (u.is_absurd)
+	if (u.is_absurd || u.is_cost_absurd)
 		m->flags |= METERED_ABSURD;
-	if (u.state == USAGE_ALL && !u.is_absurd &&
+	if (u.state == USAGE_ALL &&
 	    bill_of(&bill, t->prices, &u, t->day, t->trusts_reported))
 		note_bill(m, &bill);
 	else

@@ -574,7 +574,7 @@ struct gateway {
 	struct figures now, last;
 	struct reported reported;
 	bool has_usage, has_finish;
-	bool says_finish; /* of the document that is read */
+	bool says_finish, says_usage; /* of the document that is read */
 	char model[USAGE_MODEL];
 };
 
@@ -591,7 +591,7 @@ take_usage(struct answer *a, struct gateway *s, const struct scan_value *v, size
 	if (v->type != JSON_OBJECT_END || s->now.n == 0)
 		return;
 	s->last = s->now;
-	s->has_usage = true;
+	s->has_usage = s->says_usage = true;
 }
 
 /* Older ones have a number where newer ones have an object. */
@@ -709,7 +709,9 @@ gateway_document(struct answer *a)
 	struct gateway *s = a->state;
 
 	s->has_finish |= s->says_finish;
-	s->says_finish = false;
+	if (s->says_usage)
+		answer_told(a);
+	s->says_finish = s->says_usage = false;
 	a->has_ended |= s->has_finish || a->is_done_mark;
 }
 

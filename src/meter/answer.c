@@ -72,6 +72,12 @@ answer_text(struct answer *a, const struct scan_value *v)
 		a->usage.text_bytes += v->end - v->begin - 2;
 }
 
+void
+answer_told(struct answer *a)
+{
+	a->told = a->usage.text_bytes;
+}
+
 /* --- documents --- */
 
 static void
@@ -257,6 +263,35 @@ answer_feed(struct answer *a, struct str in, struct buf *pass)
 		buf_str(pass, in);
 }
 
+/* No honest bill has a prompt of no tokens, or text that was none. */
+static bool
+is_lie(const struct answer *a)
+{
+	const struct usage *u = &a->usage;
+	struct run all = usage_total(u);
+	bool has_text = u->text_bytes > 0;
+	bool is_nothing = all.input_total == 0 && all.output == 0;
+
+	if (u->nrun == 0 || (is_nothing && !has_text && a->has_failed))
+		return false;
+	return all.input_total == 0 || (has_text && all.output == 0) || usage_is_torn(u);
+}
+
+/* A family takes the provider at its word; here it is held against what came. */
+static void
+doubt(struct answer *a)
+{
+	struct usage *u = &a->usage;
+
+	if (u->state != USAGE_ALL)
+		return;
+	if (u->nrun == 0 && !u->has_reported && u->text_bytes > 0)
+		u->state = USAGE_NOTHING;
+	else if (u->nrun > 0 && u->text_bytes > a->told)
+		u->state = USAGE_PARTLY;
+	u->is_absurd |= is_lie(a);
+}
+
 const struct usage *
 answer_end(struct answer *a, bool whole)
 {
@@ -271,6 +306,7 @@ answer_end(struct answer *a, bool whole)
 	if (a->form == ANSWER_JSON && (a->is_bad || !whole) &&
 	    a->usage.state == USAGE_ALL)
 		a->usage.state = USAGE_PARTLY;
+	doubt(a);
 	return &a->usage;
 }
 

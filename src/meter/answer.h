@@ -42,6 +42,7 @@ struct answer {
 	bool
 	    has_ended; /* set by on_document: the family's own end of a stream was seen */
 	bool has_failed; /* set by on_document: the stream says that it broke */
+	uint64_t told;   /* answer_told(): as much text as the usage is of */
 
 	/* answer.c's */
 	struct sse sse;
@@ -76,5 +77,7 @@ bool answer_cut(const struct answer *a, struct buf *to) MUST_CHECK;
 
 /* For families: of a value, as text bytes of the model's output. */
 void answer_text(struct answer *a, const struct scan_value *v);
+/* For families: the document says usage.  Text behind the last one is in no usage. */
+void answer_told(struct answer *a);
 
 #endif

@@ -581,8 +581,10 @@ struct anthropic {
 	size_t niteration;
 	bool has_too_many;
 	bool is_batch, has_usage, has_stopped, is_refused, has_start;
+	bool says_output; /* and not only what a stream begins with: that is no count */
 
 	/* of the event that is read */
+	bool tells; /* a count */
 	enum {
 		EVENT_OTHER,
 		EVENT_START,
@@ -607,10 +609,12 @@ take_count(struct answer *a, const struct scan_value *v, size_t offset)
 
 	if (v->type == JSON_NULL)
 		return; /* what was said before stays */
-	if (v->type != JSON_NUMBER)
+	if (v->type != JSON_NUMBER || !usage_count(&a->usage, v->text, out)) {
 		a->usage.is_absurd = true;
-	else
-		s->has_usage |= usage_count(&a->usage, v->text, out);
+		return;
+	}
+	s->has_usage = s->tells = true;
+	s->says_output |= out == &s->total.output;
 }
 
 static void
@@ -942,9 +946,13 @@ anthropic_document(struct answer *a)
 {
 	struct anthropic *s = a->state;
 
+	if (s->tells)
+		answer_told(a);
+	s->tells = false;
 	switch (s->event) {
 	case EVENT_START:
 		s->has_start = true;
+		s->says_output = false;
 		break;
 	case EVENT_STOP:
 		s->has_stopped = a->has_ended = true;
@@ -965,7 +973,9 @@ anthropic_document(struct answer *a)
 	s->event = EVENT_OTHER;
 	if (a->form == ANSWER_LINES && s->has_usage) { /* each line is an answer */
 		add_runs(a, s);
-		*s = (struct anthropic){ .has_usage = true, .has_stopped = true };
+		*s = (struct anthropic){
+			.has_usage = true, .has_stopped = true, .says_output = true
+		};
 	}
 }
 
@@ -980,7 +990,8 @@ anthropic_end(struct answer *a)
 		u->state = a->has_failed && !s->has_start ? USAGE_ALL : USAGE_NOTHING;
 		return;
 	}
-	u->state = s->has_stopped ? USAGE_ALL : USAGE_PARTLY;
+	u->state = s->has_stopped && (s->says_output || s->niteration > 0) ? USAGE_ALL
+									   : USAGE_PARTLY;
 	if (a->form != ANSWER_LINES)
 		add_runs(a, s);
 }

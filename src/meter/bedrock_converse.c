@@ -192,7 +192,11 @@ bedrock_value(void *arg, unsigned path, const struct scan_value *v)
 static void
 bedrock_document(struct answer *a)
 {
-	a->has_ended = ((const struct bedrock *)a->state)->has_usage;
+	const struct bedrock *s = a->state;
+
+	if (s->has_usage && !a->has_ended)
+		answer_told(a);
+	a->has_ended = s->has_usage;
 }
 
 static void

@@ -107,6 +107,12 @@ is_used(const struct usage *u)
 }
 
 bool
+bill_says_more(const struct usage *u, usd_nano ceiling, bool trusts_reported)
+{
+	return trusts_reported && u->has_reported && u->reported > ceiling;
+}
+
+bool
 bill_of(struct bill *b, const struct prices *p, const struct usage *u, yyyymmdd day,
     bool trusts_reported)
 {
@@ -115,7 +121,7 @@ bill_of(struct bill *b, const struct prices *p, const struct usage *u, yyyymmdd 
 	bool says_tokens = u->nrun > 0 || !u->has_reported;
 	bool is_priced = error == COST_OK && !u->is_absurd && says_tokens;
 	bool has_tokens = is_priced     ? table > 0
-			  : says_tokens ? is_used(u)
+			  : says_tokens ? is_used(u) || u->is_absurd
 					: u->text_bytes > 0;
 
 	*b = (struct bill){ .cost = table, .basis = BASIS_TABLE };

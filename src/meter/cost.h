@@ -33,5 +33,7 @@ struct bill {
  */
 bool bill_of(struct bill *b, const struct prices *p, const struct usage *u, yyyymmdd day,
     bool trusts_reported) MUST_CHECK;
+/* Usage was not told to its end, but a cost was, and it is above the ceiling. */
+bool bill_says_more(const struct usage *u, usd_nano ceiling, bool trusts_reported);
 
 #endif

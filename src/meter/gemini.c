@@ -581,6 +581,7 @@ struct gemini {
 	int64_t audio_in, audio_out, detail;
 	bool is_audio;
 	bool has_usage, has_finished;
+	bool says_output; /* the chunk that is read */
 	uint64_t query[QUERIES];
 	size_t nquery;
 	int64_t queries;
@@ -595,11 +596,12 @@ take_count(struct answer *a, const struct scan_value *v, size_t offset)
 
 	if (v->type == JSON_NULL)
 		return;
-	if (v->type != JSON_NUMBER)
+	if (v->type != JSON_NUMBER ||
+	    !usage_count(&a->usage, v->text, (int64_t *)(void *)((char *)s + offset)))
 		a->usage.is_absurd = true;
 	else
-		s->has_usage |= usage_count(
-		    &a->usage, v->text, (int64_t *)(void *)((char *)s + offset));
+		s->has_usage = true;
+	s->says_output |= offset == offsetof(struct gemini, candidates);
 }
 
 /* A later list of modalities takes the place of an earlier one. */
@@ -628,6 +630,24 @@ take_modality(struct answer *a, const struct scan_value *v, size_t offset)
 {
 	(void)offset;
 	((struct gemini *)a->state)->is_audio = str_eq(v->text, STR("AUDIO"));
+}
+
+static void
+end_chunk(struct answer *a)
+{
+	struct gemini *s = a->state;
+
+	if (s->says_output)
+		answer_told(a);
+	s->says_output = false;
+}
+
+static void
+take_chunk(struct answer *a, const struct scan_value *v, size_t offset)
+{
+	(void)offset;
+	if (v->type == JSON_OBJECT_END)
+		end_chunk(a);
 }
 
 static void
@@ -706,7 +726,8 @@ take_error(struct answer *a, const struct scan_value *v, size_t offset)
 
 #define ROWS \
 	CHUNK_ROWS() \
-	CHUNK_ROWS("[]", )
+	CHUNK_ROWS("[]", ) \
+	ROW(take_chunk, 0, "[]")
 
 #define ROW(take, offset, ...) { { __VA_ARGS__ } },
 static const struct scan_path gemini_paths[] = { ROWS };
@@ -729,6 +750,7 @@ gemini_document(struct answer *a)
 {
 	const struct gemini *s = a->state;
 
+	end_chunk(a);
 	a->has_ended = s->has_finished;
 }
 

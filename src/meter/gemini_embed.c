@@ -69,6 +69,8 @@ embed_value(void *arg, unsigned path, const struct scan_value *v)
 	(void)path;
 	if (v->type == JSON_NUMBER)
 		s->has_usage = usage_count(&a->usage, v->text, &s->prompt);
+	else
+		a->usage.is_absurd |= v->type != JSON_NULL;
 }
 
 static void

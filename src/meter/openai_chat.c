@@ -661,8 +661,10 @@ chat_document(struct answer *a)
 		a->has_ended = true;
 	else
 		hide_usage(a, s);
-	if (s->says_usage && s->now.n > 0)
+	if (s->says_usage && s->now.n > 0) {
 		s->is_final = !s->has_choice || s->is_finished;
+		answer_told(a);
+	}
 	s->has_choice = s->has_error = s->says_usage = false;
 }
 

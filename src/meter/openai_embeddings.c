@@ -76,6 +76,8 @@ embeddings_value(void *arg, unsigned path, const struct scan_value *v)
 		reported_cost(&s->reported, v);
 	else if (path == PROMPT && v->type == JSON_NUMBER)
 		s->has_usage = usage_count(&a->usage, v->text, &s->prompt);
+	else if (path == PROMPT)
+		a->usage.is_absurd |= v->type != JSON_NULL;
 }
 
 static void

@@ -810,6 +810,7 @@ responses_document(struct answer *a)
 		s->last = s->now;
 		s->has_last = true;
 		a->has_ended = true;
+		answer_told(a);
 	}
 	if (s->now.status != STATUS_UNKNOWN)
 		s->runs = s->now.status == STATUS_RUNS;
@@ -871,6 +872,7 @@ responses_end(struct answer *a)
 	}
 	if (!s->has_last)
 		return;
+	a->has_failed |= s->last.status == STATUS_FAILED;
 	if (s->last.figures.n == 0) { /* failed before anything was made: not billed */
 		u->state = s->last.status == STATUS_FAILED ? USAGE_ALL : USAGE_NOTHING;
 		return;

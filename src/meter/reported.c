@@ -11,8 +11,12 @@ static void
 keep(struct str *to, char text[static SCAN_TEXT], const struct scan_value *v)
 {
 	*to = STR_NONE;
-	if (v->is_cut || (v->type != JSON_NUMBER && v->type != JSON_STRING))
+	if (v->type == JSON_NULL)
 		return;
+	if (v->is_cut || (v->type != JSON_NUMBER && v->type != JSON_STRING)) {
+		*to = STR("none"); /* said, and no amount */
+		return;
+	}
 	memcpy(text, v->text.p, v->text.n);
 	*to = str_trim((struct str){ text, v->text.n });
 }
@@ -44,12 +48,18 @@ void
 reported_note(const struct reported *r, struct usage *u)
 {
 	wide nano = (wide)1000000000, sum = 0;
+	usd_nano amount;
 
-	if (r->cost.p == NULL || !add_amount(&sum, r->cost))
+	if (r->cost.p == NULL)
 		return;
-	if (r->is_byok && r->upstream.p != NULL && !add_amount(&sum, r->upstream))
+	if (!add_amount(&sum, r->cost) ||
+	    (r->is_byok && r->upstream.p != NULL && !add_amount(&sum, r->upstream)) ||
+	    !wide_usd(sum, nano, &amount)) {
+		u->is_cost_absurd = true;
 		return;
-	u->has_reported = wide_usd(sum, nano, &u->reported);
+	}
+	u->has_reported = true;
+	u->reported = amount;
 }
 
 void
@@ -57,7 +67,8 @@ reported_head(struct answer *a, const struct http_head *head)
 {
 	const struct http_field *f = http_field(head, STR("x-litellm-response-cost"));
 
-	if (f != NULL && !a->usage.has_reported)
-		a->usage.has_reported =
-		    usd_round_up(str_trim(f->value), &a->usage.reported);
+	if (f == NULL || a->usage.has_reported)
+		return;
+	a->usage.has_reported = usd_round_up(str_trim(f->value), &a->usage.reported);
+	a->usage.is_cost_absurd = !a->usage.has_reported;
 }

@@ -16,10 +16,10 @@ struct reported {
 	char text[2][SCAN_TEXT]; /* what cost and upstream point into */
 };
 
-/* A number or a decimal in a string; anything else takes back what was said. */
+/* A number or a decimal in a string; null takes back what was said. */
 void reported_cost(struct reported *r, const struct scan_value *v);
 void reported_upstream(struct reported *r, const struct scan_value *v);
-/* Into u->reported, when there is a usable amount. */
+/* Into u->reported; what is no amount is said to be none (u->is_cost_absurd). */
 void reported_note(const struct reported *r, struct usage *u);
 /* LiteLLM's x-litellm-response-cost: for `on_head` of a family. */
 void reported_head(struct answer *a, const struct http_head *head);

@@ -68,6 +68,16 @@ usage_total(const struct usage *u)
 }
 
 bool
+usage_is_torn(const struct usage *u)
+{
+	struct run all = usage_total(u);
+	int64_t cached = sum(sum(all.cache_read, all.cache_write), all.cache_write_long);
+
+	return cached > all.input_total || all.audio_in > all.input_total ||
+	       all.audio_out > all.output || all.reasoning > all.output;
+}
+
+bool
 usage_count(struct usage *u, struct str number, int64_t *out)
 {
 	bool has_more;

@@ -66,7 +66,8 @@ struct usage {
 
 	/* a cost in the answer itself (gateways) */
 	bool has_reported;
-	usd_nano reported; /* rounded up */
+	usd_nano reported;   /* rounded up */
+	bool is_cost_absurd; /* it said one that is no amount: negative, no number */
 
 	/* what the provider keeps from now on, for later calls of this session to name */
 	struct kept_object {
@@ -80,6 +81,8 @@ struct run *usage_add(
     struct usage *u); /* zeroed; NULL when all are taken: usage_fold() */
 /* Adds what r says to a run of the same model and tier. */
 void usage_fold(struct usage *u, const struct run *r);
+/* Parts (cached, spoken, thought) that are more than what they are parts of. */
+bool usage_is_torn(const struct usage *u);
 /* Sums over all runs; its model is empty. */
 struct run usage_total(const struct usage *u);
 /* Notes an object; again is once. */

@@ -827,9 +827,11 @@ ceiling_of(struct spend *s, struct usage *u)
 		.ms = loop_now(s->e->loop) - s->sent_at,
 		.max_tokens_per_second = (uint64_t)set->gateway_max_tokens_per_second,
 		.runs_on = s->call.api->shape == SHAPE_GOOGLE || s->call.is_background };
+	usd_nano cost = estimate(u, &s->call, &in);
+	bool is_less = bill_says_more(u, cost, s->route->row->settle == SETTLE_REPORTED);
 
-	s->basis = BASIS_ESTIMATE;
-	return estimate(u, &s->call, &in);
+	s->basis = is_less ? BASIS_REPORTED : BASIS_ESTIMATE;
+	return is_less ? u->reported : cost;
 }
 
 static void
@@ -850,9 +852,9 @@ cost_of_call(struct spend *s, struct usage *u)
 	struct bill bill = { .cost = 0 };
 	bool is_billed;
 
-	if (u->is_absurd)
+	if (u->is_absurd || u->is_cost_absurd)
 		s->x->flags |= FLAG_USAGE_ABSURD;
-	if (u->state != USAGE_ALL || u->is_absurd)
+	if (u->state != USAGE_ALL)
 		return ceiling_of(s, u);
 	is_billed = bill_of(&bill, s->x->snapshot->prices, u, s->day, trusts);
 	note_bill(s->x, &bill);

@@ -8,8 +8,9 @@ import pytest
 
 from rig import provider as rig_provider
 from rig import token as tokens
+from rig.gateway import SECRET, SONNET, nano
 from rig.weir import wait_for
-from test_gateway import SECRET, SONNET, error_of, gateway, keyed, nano, provider  # noqa: F401 (fixtures)
+from test_gateway import error_of, keyed
 
 MODEL = "gpt-6.1-terra"
 RESPONSES = "/openai/v1/responses"

@@ -348,6 +348,166 @@ test_absurd_figures_are_said_to_be(void **state)
 	}
 }
 
+#define CHAT "/v1/chat/completions"
+#define RESPONSES "/v1/responses"
+#define NO_LIMIT "{\"model\":\"m\"}"
+#define SAID "\"choices\":[{\"message\":{\"content\":\"hello\"}}]"
+#define DELTA_TEXT "data: {\"choices\":[{\"delta\":{\"content\":\"hello\"}}]}\n\n"
+#define DONE "data: [DONE]\n\n"
+#define CHAT_USAGE(in, out) \
+	"\"usage\":{\"prompt_tokens\":" #in ",\"completion_tokens\":" #out "}"
+#define OUTPUT "\"output\":[{\"type\":\"message\",\"content\":[{\"text\":\"hello\"}]}]"
+
+/* The provider's word, and what it sent: which is believed? */
+static const struct doubted {
+	const char *name;
+	struct sent sent;
+	enum usage_state state;
+	bool is_absurd;
+} doubted[] = {
+	{ "text of no tokens",
+	    { JSON, "{" SAID "," CHAT_USAGE(5, 0) "}", 0, NO_LIMIT, CHAT,
+		PROVIDER_OPENAI },
+	    USAGE_ALL, true },
+	{ "all is nothing",
+	    { JSON, "{" SAID "," CHAT_USAGE(0, 0) "}", 0, NO_LIMIT, CHAT,
+		PROVIDER_OPENAI },
+	    USAGE_ALL, true },
+	{ "no prompt",
+	    { JSON, "{" SAID "," CHAT_USAGE(0, 3) "}", 0, NO_LIMIT, CHAT,
+		PROVIDER_OPENAI },
+	    USAGE_ALL, true },
+	{ "more read from the cache than there was",
+	    { JSON,
+		"{" SAID ",\"usage\":{\"prompt_tokens\":5,\"completion_tokens\":3,"
+		"\"prompt_tokens_details\":{\"cached_tokens\":6}}}",
+		0, NO_LIMIT, CHAT, PROVIDER_OPENAI },
+	    USAGE_ALL, true },
+	{ "more thought than written",
+	    { JSON,
+		"{" OUTPUT ",\"object\":\"response\",\"status\":\"completed\",\"usage\":{"
+		"\"input_tokens\":5,\"output_tokens\":3,\"output_tokens_details\":{"
+		"\"reasoning_tokens\":4}}}",
+		0, NO_LIMIT, RESPONSES, PROVIDER_OPENAI },
+	    USAGE_ALL, true },
+	{ "text behind the usage",
+	    { SSE, "data: {\"choices\":[]," CHAT_USAGE(5, 1) "}\n\n" DELTA_TEXT DONE, 0,
+		NO_LIMIT, CHAT, PROVIDER_OPENAI },
+	    USAGE_PARTLY, false },
+	{ "usage behind the text",
+	    { SSE, DELTA_TEXT "data: {\"choices\":[]," CHAT_USAGE(5, 1) "}\n\n" DONE, 0,
+		NO_LIMIT, CHAT, PROVIDER_OPENAI },
+	    USAGE_ALL, false },
+	{ "only the count that a stream begins with",
+	    { SSE, START STOP, 0, NULL, NULL, 0 }, USAGE_PARTLY, false },
+	{ "and nothing at its end",
+	    { SSE, START TEXT DELTA("{\"output_tokens\":null}") STOP, 0, NULL, NULL, 0 },
+	    USAGE_PARTLY, false },
+	{ "the last word",
+	    { SSE, START TEXT DELTA("{\"output_tokens\":4}") STOP, 0, NULL, NULL, 0 },
+	    USAGE_ALL, false },
+	{ "an output that is not said",
+	    { JSON,
+		"{\"model\":\"m\",\"stop_reason\":\"end_turn\",\"usage\":{\"input_"
+		"tokens\":5}}",
+		0, NULL, NULL, 0 },
+	    USAGE_PARTLY, false },
+	{ "refused, with text",
+	    { SSE,
+		START TEXT
+		"event: message_delta\ndata: {\"type\":\"message_delta\",\"delta\":{"
+		"\"stop_reason\":\"refusal\"},\"usage\":{\"output_tokens\":0}}"
+		"\n\n" STOP,
+		0, NULL, NULL, 0 },
+	    USAGE_NOTHING, false },
+	{ "an error behind text that no message began",
+	    { SSE, TEXT "event: error\ndata: {\"type\":\"error\"}\n\n", 0, NULL, NULL,
+		0 },
+	    USAGE_NOTHING, false },
+	{ "an error before anything",
+	    { SSE, "event: error\ndata: {\"type\":\"error\"}\n\n", 0, NULL, NULL, 0 },
+	    USAGE_ALL, false },
+	{ "failed, with text",
+	    { SSE,
+		"data: {\"type\":\"response.output_text.delta\",\"delta\":\"hello\"}\n\n"
+		"data: {\"type\":\"response.failed\",\"response\":{\"status\":\"failed\","
+		"\"usage\":null}}\n\n",
+		0, NO_LIMIT, RESPONSES, PROVIDER_OPENAI },
+	    USAGE_NOTHING, false },
+	{ "failed, and nothing was used",
+	    { SSE,
+		"data: {\"type\":\"response.failed\",\"response\":{\"status\":\"failed\","
+		"\"usage\":{\"input_tokens\":0,\"output_tokens\":0}}}\n\n",
+		0, NO_LIMIT, RESPONSES, PROVIDER_OPENAI },
+	    USAGE_ALL, false },
+	{ "text behind a chunk's usage",
+	    { JSON,
+		"[{\"usageMetadata\":{\"promptTokenCount\":5,\"candidatesTokenCount\":1}}"
+		","
+		"{\"candidates\":[{\"finishReason\":\"STOP\",\"content\":{\"parts\":[{"
+		"\"text\":\"hello\"}]}}]}]",
+		0, "{}", "/v1beta/models/g:streamGenerateContent", PROVIDER_GEMINI },
+	    USAGE_PARTLY, false },
+	{ "a last chunk that leaves the output out",
+	    { SSE,
+		"data: {\"candidates\":[{\"content\":{\"parts\":[{\"text\":\"hel\"}]}}],"
+		"\"usageMetadata\":{\"promptTokenCount\":5,\"candidatesTokenCount\":1}}"
+		"\n\n"
+		"data: "
+		"{\"candidates\":[{\"finishReason\":\"STOP\",\"content\":{\"parts\":[{"
+		"\"text\":\"lo\"}]}}],\"usageMetadata\":{\"promptTokenCount\":5}}\n\n",
+		0, "{}", SSE_GEMINI, PROVIDER_GEMINI },
+	    USAGE_PARTLY, false },
+	{ "an embedding of nothing",
+	    { JSON, "{\"usage\":{\"prompt_tokens\":0}}", 0,
+		"{\"model\":\"m\",\"input\":\"x\"}", "/v1/embeddings", PROVIDER_OPENAI },
+	    USAGE_ALL, true },
+	{ "a count in quotes",
+	    { JSON, "{\"usage\":{\"prompt_tokens\":\"7\"}}", 0,
+		"{\"model\":\"m\",\"input\":\"x\"}", "/v1/embeddings", PROVIDER_OPENAI },
+	    USAGE_NOTHING, true },
+};
+
+static void
+test_usage_that_does_not_fit_what_came_is_not_believed(void **state)
+{
+	(void)state;
+	for (size_t i = 0; i < COUNT_OF(doubted); i++) {
+		const struct doubted *d = &doubted[i];
+		struct usage u = read_pieces(&d->sent, TEXT_MAX, true);
+
+		assert_row(d->name, u.state == d->state && u.is_absurd == d->is_absurd);
+	}
+}
+
+static void
+test_a_cost_that_is_no_amount_is_said_to_be_none(void **state)
+{
+	static const struct {
+		const char *cost;
+		bool has_reported, is_absurd;
+	} costs[] = { { "0.25", true, false }, { "\"0.25\"", true, false },
+		{ "null", false, false }, { "-0.25", false, true },
+		{ "\"much\"", false, true }, { "1e18", false, true },
+		{ "true", false, true }, { "{}", false, true } };
+
+	(void)state;
+	for (size_t i = 0; i < COUNT_OF(costs); i++) {
+		char body[256];
+		struct sent s = { JSON, body, 0, NO_LIMIT, CHAT, PROVIDER_OPENROUTER };
+		struct usage u;
+
+		snprintf(body, sizeof(body),
+		    "{" SAID ",\"usage\":{\"prompt_tokens\":5,\"completion_tokens\":3,"
+		    "\"cost\":%s}}",
+		    costs[i].cost);
+		u = read_pieces(&s, TEXT_MAX, true);
+		assert_row(costs[i].cost, u.has_reported == costs[i].has_reported);
+		assert_row(costs[i].cost, u.is_cost_absurd == costs[i].is_absurd);
+		assert_row(costs[i].cost, u.state == USAGE_ALL && !u.is_absurd);
+	}
+}
+
 static void
 test_more_iterations_than_room_are_absurd_not_forgotten(void **state)
 {
@@ -512,6 +672,8 @@ main(void)
 		cmocka_unit_test(test_usage_is_read_however_it_is_cut),
 		cmocka_unit_test(test_speed_and_place_are_the_answers),
 		cmocka_unit_test(test_absurd_figures_are_said_to_be),
+		cmocka_unit_test(test_usage_that_does_not_fit_what_came_is_not_believed),
+		cmocka_unit_test(test_a_cost_that_is_no_amount_is_said_to_be_none),
 		cmocka_unit_test(test_more_iterations_than_room_are_absurd_not_forgotten),
 		cmocka_unit_test(test_delivered_text_and_announced_thinking_are_counted),
 		cmocka_unit_test(test_cut_stream_ends_as_the_family_ends),

@@ -234,6 +234,36 @@ test_bill_says_what_is_odd_about_a_reported_cost(void **state)
 	}
 }
 
+static void
+test_absurd_counts_leave_only_a_trusted_cost(void **state)
+{
+	struct usage u = { .nrun = 1, .is_absurd = true, .has_reported = true };
+	struct bill b;
+
+	(void)state;
+	usage_name(u.model, STR("a"));
+	u.reported = 7;
+	assert_false(bill_of(&b, prices, &u, 0, false));
+	assert_true(bill_of(&b, prices, &u, 0, true));
+	assert_true(b.cost == 7 && b.basis == BASIS_REPORTED);
+	u.reported = 0; /* the table cannot count either */
+	assert_false(bill_of(&b, prices, &u, 0, true));
+	assert_true(b.reported_zero);
+}
+
+static void
+test_a_trusted_cost_above_the_ceiling_is_what_the_bill_says(void **state)
+{
+	struct usage u = { .has_reported = true, .reported = 7 };
+
+	(void)state;
+	assert_true(bill_says_more(&u, 6, true));
+	assert_false(bill_says_more(&u, 6, false));
+	assert_false(bill_says_more(&u, 7, true));
+	u.has_reported = false;
+	assert_false(bill_says_more(&u, 6, true));
+}
+
 int
 main(void)
 {
@@ -243,6 +273,9 @@ main(void)
 		cmocka_unit_test(test_runs_beyond_the_room_are_kept_in_another),
 		cmocka_unit_test(test_counts_are_whole_and_sane),
 		cmocka_unit_test(test_bill_says_what_is_odd_about_a_reported_cost),
+		cmocka_unit_test(test_absurd_counts_leave_only_a_trusted_cost),
+		cmocka_unit_test(
+		    test_a_trusted_cost_above_the_ceiling_is_what_the_bill_says),
 	};
 
 	return cmocka_run_group_tests(tests, set_up, tear_down);
