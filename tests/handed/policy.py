@@ -108,6 +108,8 @@ def translate(neutral, split, private=()):
 
 COMMENTS = {"note", "opts_note"}
 DEFAULT_PORT = {"http": 80, "https": 443}
+# Options that are the configuration's, or what every weir does: no policy says them.
+ELSEWHERE = {"identity", "on_expiry", "meter"}
 
 
 def _egress_rule(entry, is_allow, ech_hosts):
@@ -146,7 +148,7 @@ def translate_egress(neutral, ech_hosts=()):
             for name, option in value.items():
                 if name == "max_tunnels":
                     settings["limits"] = {"tunnels": option}
-                elif name not in COMMENTS:
+                elif name not in COMMENTS | ELSEWHERE:
                     policy[name] = option
         else:
             policy[key] = value

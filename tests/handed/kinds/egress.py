@@ -2,7 +2,8 @@
 
 A case is played against a weir of its own.  What it must and must not do is
 prose; the phrases below are what a machine can see of it, and each is a check.
-A case whose request is prose runs when scripts/ID exists, else it is later.
+A case whose request is prose runs when its words are known (egress_identity.py,
+egress_metering.py) or scripts/ID exists, else it is later.
 """
 import importlib.machinery
 import importlib.util
@@ -14,14 +15,16 @@ import tempfile
 import policy
 from rig import client, dns, hello, netns, origin, weir
 
-from .live import Wrong, need
+from . import egress_identity, egress_metering
+from .live import Seen, Wrong, need
 
 NEEDS_NET = True
 
 HERE = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
 PORTS = [80, 443, 2222, 3128, 8000, 8080, 8443, 9000]
-LATER_KINDS = {"identity", "creds", "metering", "boundary", "socks"}
-LATER_REQUIRES = {"credential-injection", "secrets", "identity", "meter", "dns-server"}
+DOORS = [egress_identity, egress_metering]  # what else a case can need of its weir, and how it is asked there
+LATER_KINDS = {"boundary", "socks"}
+LATER_REQUIRES = {"credential-injection", "secrets", "dns-server"}
 LATER_VIA = {"dns", "socks5"}
 PLACES = {"$PUB1": netns.PUB1, "$PUB2": netns.PUB2, "<proxy own address>": netns.OWN}
 PROXY = "127.0.0.1:3128"
@@ -42,6 +45,25 @@ def is_prose(request):
     return isinstance(request, str)
 
 
+def sentence_of(request):
+    """(play, what its words say); (None, None): nothing plays it."""
+    found = ((play, pattern.fullmatch(request)) for door in DOORS for pattern, play in door.SENTENCES)
+    return next((pair for pair in found if pair[1]), (None, None))
+
+
+def door_later(case):
+    """What the doors say of it."""
+    try:
+        egress_identity.algorithm(case)
+    except egress_identity.Unknown as why:
+        return str(why)
+    for request in requests_of(case):
+        why = next(filter(None, (door.why_later(case, request) for door in DOORS)), None)
+        if why:
+            return why
+    return None
+
+
 def later(case, known):
     if case["kind"] in LATER_KINDS:
         return "kind " + case["kind"]
@@ -51,9 +73,11 @@ def later(case, known):
     for request in requests_of(case):
         if not is_prose(request) and request["via"] in LATER_VIA:
             return "via " + request["via"]
-    if any(is_prose(r) for r in requests_of(case)) and not script_of(case):
+    if script_of(case):
+        return None
+    if any(is_prose(r) and not sentence_of(r)[0] for r in requests_of(case)):
         return "script"
-    return None
+    return door_later(case)
 
 
 def groups(cases, known):
@@ -157,13 +181,6 @@ def statuses_of(text, decision):
 
 # -- playing a request
 
-class Seen:
-    """What one request came to."""
-
-    def __init__(self, status, is_closed=False, answers=()):
-        self.status, self.is_closed, self.answers = status, is_closed, list(answers)
-
-
 def hello_of(tls):
     extra = hello.ech() if tls.get("ech") else b""
     return hello.hello(tls["sni"], extra=extra, size=tls.get("hello_bytes"))
@@ -201,10 +218,17 @@ def tunnel(net, sock, request):
     return Seen(200)
 
 
+def play_sentence(net, proxy, case, request):
+    play_it, words = sentence_of(request)
+    net.upstream.serve = net.provider.serve if net.provider else origin.patient_serve
+    return play_it(net, proxy, case, words)
+
+
 def play(net, proxy, request):
-    data = request["raw"].encode("utf-8")
-    net.upstream.serve = origin.silent_serve if request["via"] == "connect" and "GET " not in \
-        request.get("inner", "") else net.serve
+    raw = request["raw"]
+    data = (egress_identity.with_tokens(net.issuer, raw) if net.issuer else raw).encode("utf-8")
+    is_opaque = request["via"] == "connect" and "GET " not in request.get("inner", "")
+    net.upstream.serve = origin.silent_serve if is_opaque else net.serve
     with client.Client(proxy) as sock:
         sock.send(data)
         answers = []
@@ -230,7 +254,7 @@ class Run:
 
     def __init__(self, net, proxy, case, seen):
         self.net, self.proxy, self.case, self.seen = net, proxy, case, seen
-        self.upstream, self.dns = net.upstream, net.dns
+        self.upstream, self.dns, self.provider = net.upstream, net.dns, net.provider
 
     @property
     def records(self):
@@ -321,6 +345,12 @@ def header_gone(*names):
     return check
 
 
+def proxy_only_gone(run):
+    header_gone("proxy-authorization", "proxy-connection")(run)
+    for request in run.upstream.requests:
+        need(not any(name.lower().startswith("x-weir-") for name, _ in request.headers), "the origin saw %s", request.headers)
+
+
 def not_forwarded_host(run):
     need(b"other.example.net" not in run.upstream.bytes(), "the origin saw the other host")
 
@@ -363,18 +393,23 @@ def one_record_each(run):
     need(len(run.records) == wanted, "%d records, wanted %d", len(run.records), wanted)
 
 
+def told_by(proxy, command, *arguments):
+    """The end of weir COMMAND on the configuration of this one, with its secrets."""
+    return subprocess.run([weir.binary(), command, "-c", proxy.path("weir.yaml"), *arguments], capture_output=True,
+                          text=True, env=dict(os.environ, **(proxy.environment or {})))
+
+
 def explain_agrees(run):
     for request, seen in zip(requests_of(run.case), run.seen):
         target = re.match(r"CONNECT (\S+)", request["raw"]).group(1)
-        told = subprocess.run([weir.binary(), "explain", "-c", run.proxy.path("weir.yaml"), "--answer", netns.PUB1,
-                               target], capture_output=True, text=True)
+        told = told_by(run.proxy, "explain", "--answer", netns.PUB1, target)
         need((told.returncode == 0) == (seen.status == 200), "explain says %r of %s, live said %d",
              told.stdout[:200] + told.stderr[:200], target, seen.status)
 
 
 def warns(word):
     def check(run):
-        told = subprocess.run([weir.binary(), "check", "-c", run.proxy.path("weir.yaml")], capture_output=True, text=True)
+        told = told_by(run.proxy, "check")
         need(word in (told.stdout + told.stderr).lower(), "check prints no warning: %r", told.stdout + told.stderr)
     return check
 
@@ -413,6 +448,8 @@ PHRASES = [
     ("inner request parsed and checked", http_recorded), ("responses in order", answers_in_order),
     ("reason class sni_mismatch", reason_is("sni_mismatch")), ("reason sni_missing", reason_is("sni_missing")),
     ("header ignored and dropped", header_gone("x-upstream-https-proxy")),
+    ("forward Proxy-Authorization, Proxy-Connection or any X-Weir", proxy_only_gone),
+    ("load warns when a metered host", warns("[metered_host]")), *egress_identity.PHRASES, *egress_metering.PHRASES,
 ]
 
 
@@ -434,6 +471,7 @@ def check_outcome(case, index, seen):
     if is_denied and may_close:
         need(seen.is_closed or seen.status in right - {200}, "request %d: status %d, wanted a close", index + 1, seen.status)
         return
+    need(seen.is_closed or "then close" not in decision, "request %d: the tunnel stayed open", index + 1)
     need(not (decision.startswith("allow") and seen.is_closed and seen.status == 200 and not seen.answers),
          "request %d: the tunnel was closed", index + 1)
     need(seen.status in right, "request %d: status %d, wanted %s (%s: %s)", index + 1, seen.status, sorted(right),
@@ -451,15 +489,26 @@ def stage(net):
                 net.upstream.listen(port)
         net.dns = dns.Dns()
     net.serve = origin.http_serve
+    net.issuer = net.provider = None
     return net
 
 
-def start(net, policies, settings, listen=None):
-    config = dict(settings)
+def start(net, policies, settings):
+    """As the scripts want it: nothing but policies."""
+    return weir.Weir(policies, dict(settings, dns={"servers": [net.dns.server]}), listen=PROXY)
+
+
+def made(net, policies, settings, case, directory, listen=None, start=True):
+    """A weir with what the case needs of it."""
+    config, environment = dict(settings), {}
+    for door in DOORS:
+        more, secrets = door.prepare(net, case, directory)
+        config.update(more)
+        environment.update(secrets)
     config["dns"] = {"servers": [net.dns.server]}
-    if listen:
-        config["listen"] = {"proxy": listen}
-    return weir.Weir(policies, config, listen=PROXY)
+    config["limits"] = dict({"hello_timeout": "60s"}, **config.get("limits", {}))  # a hello byte by byte takes its time
+    config["listen"] = dict(config.get("listen", {}), proxy=listen or [PROXY])
+    return weir.Weir(policies, config, environment=environment, start=start)
 
 
 def upstream_of(case):
@@ -490,10 +539,10 @@ def live(net, case, layers, zone):
     net.upstream.reply = upstream_of(case)
     listen = [PROXY] + (["%s:3128" % netns.OWN] if "<proxy own address>" in str(case["dns"]) else [])
     requests = [placed(r) for r in requests_of(case)]
-    with start(net, policies, settings, listen) as proxy:
+    with tempfile.TemporaryDirectory() as directory, made(net, policies, settings, case, directory, listen) as proxy:
         seen = []
         for index, request in enumerate(requests):
-            seen.append(play(net, proxy, request))
+            seen.append(play_sentence(net, proxy, case, request) if is_prose(request) else play(net, proxy, request))
             check_outcome(case, index, seen[-1])
         check_phrases(Run(net, proxy, case, seen))
     net.upstream.reset()
@@ -506,6 +555,16 @@ def is_sightless(policies_of, case):
         proxy = weir.Weir(policies, settings, listen=PROXY, directory=directory, start=False)
         told = subprocess.run([weir.binary(), "check", "-c", proxy.path("weir.yaml")], capture_output=True, text=True)
         return told.returncode == 78 and "needs_sight" in told.stdout + told.stderr
+
+
+def needs_gateway(net, layers, case):
+    """A rule that names a provider's host must be refused at load."""
+    policies, settings = translated(layers, case)
+    with tempfile.TemporaryDirectory() as directory:
+        proxy = made(net, policies, settings, case, directory, start=False)
+        told = told_by(proxy, "check")
+        need(told.returncode == 78 and "[metered_host]" in told.stderr, "a rule that names a metered host was loaded: %r",
+             told.stdout + told.stderr)
 
 
 def has_blind_rule(layers):
@@ -523,6 +582,10 @@ def play_case(net, case, known):
             if "tls-intercept" in case.get("requires", []):
                 continue  # being refused at load is what the case asks of a build without
             layers = without_sight(layers)
+        hosts = egress_metering.metered_hosts(case)
+        if egress_metering.names_metered(layers, hosts):
+            needs_gateway(net, layers, case)
+            layers = egress_metering.without_metered(layers, hosts)
         for zone in zones(case):
             live(net, case, layers, placed(zone))
 

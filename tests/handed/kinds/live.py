@@ -21,6 +21,13 @@ def need(condition, text, *values):
         raise Wrong(text % values if values else text)
 
 
+class Seen:
+    """What one request came to."""
+
+    def __init__(self, status, is_closed=False, answers=()):
+        self.status, self.is_closed, self.answers = status, is_closed, list(answers)
+
+
 def stage(net):
     """The worker's origin and DNS server, made at first use."""
     if not hasattr(net, "upstream"):
