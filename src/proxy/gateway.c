@@ -9,10 +9,10 @@
 #include <string.h>
 #include <sys/socket.h>
 
-#define INTERIM_MAX 16
-#define ROUNDS 16 /* reads before other connections have their turn */
-#define DOWN_MAX ((size_t)16 << 20)
-#define DECODED_MAX ((uint64_t)1 << 30)
+#define INTERIM_MAX 16                  /* 1xx answers to one request */
+#define ROUNDS 16                       /* reads before others have their turn */
+#define DOWN_MAX ((size_t)16 << 20)     /* what one read may decode to */
+#define DECODED_MAX ((uint64_t)1 << 30) /* a bomb: no model writes so much */
 
 static void pump(struct gateway *g);
 
@@ -197,7 +197,7 @@ take_last(struct gateway *g)
 	put_chunk(g, buf_view(&g->clean));
 }
 
-/* False: damaged, or more than an answer may be. */
+/* False: it has ended. */
 static bool
 decode(struct gateway *g, struct str in)
 {
@@ -206,7 +206,12 @@ decode(struct gateway *g, struct str in)
 
 	while ((r = decoder_next(g->decoder, &in, &text)) == CODING_DATA)
 		take_text(g, text);
-	return r == CODING_MORE || r == CODING_DONE;
+	if (r == CODING_MORE || r == CODING_DONE)
+		return true;
+	fail(g, REASON_UPSTREAM_MALFORMED, CLOSE_WEIR,
+	    r == CODING_OVER ? "more comes out of the answer's coding than fits"
+			     : "the answer breaks its content coding");
+	return false;
 }
 
 static void
@@ -235,11 +240,9 @@ feed_body(struct gateway *g, struct str in)
 		used += step;
 		switch (r) {
 		case BODY_DATA:
-			if (decode(g, piece))
-				break;
-			fail(g, REASON_UPSTREAM_MALFORMED, CLOSE_WEIR,
-			    "the answer breaks its content coding");
-			return;
+			if (!decode(g, piece))
+				return;
+			break;
 		case BODY_DONE: /* what follows a whole answer was not asked for */
 			g->is_origin_kept = g->is_origin_kept && used == in.n &&
 					    g->up.n == 0 && !g->is_up_broken;
@@ -263,7 +266,8 @@ begin_decoding(struct gateway *g)
 
 	if (f != NULL && f->value.n > 0 && !coding_read(f->value, &coding))
 		return false;
-	g->decoder = decoder_new(coding, DECODED_MAX);
+	g->decoder =
+	    decoder_new(coding, coding == CODING_IDENTITY ? UINT64_MAX : DECODED_MAX);
 	return true;
 }
 
