@@ -98,14 +98,9 @@ call_beyond(const struct call *c, const struct str *allowed, size_t n)
 static struct str
 digits(struct call *c, uint64_t n)
 {
-	struct buf b;
+	char memory[STR_DIGITS];
 
-	buf_init(&b, 32);
-	buf_fmt(&b, "%llu", (unsigned long long)n);
-	struct str text = arena_str(c->arena, buf_view(&b));
-
-	buf_fini(&b);
-	return text;
+	return arena_str(c->arena, str_digits(memory, n));
 }
 
 static bool

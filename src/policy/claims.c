@@ -417,6 +417,12 @@ smaller(int64_t a, int64_t b)
 	return a < 0 ? b : b < 0 || a < b ? a : b;
 }
 
+int64_t
+ceiling_least(const struct ceiling *c)
+{
+	return smaller(c->cap, c->claim);
+}
+
 static int64_t
 first_written(int64_t a, int64_t b)
 {

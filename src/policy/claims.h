@@ -30,6 +30,8 @@ struct ceiling {
 	int64_t claim; /* the token's own */
 };
 
+int64_t ceiling_least(const struct ceiling *c);
+
 enum hosted_claim {
 	HOSTED_NONE, /* also when nothing is said */
 	HOSTED_NAMED,

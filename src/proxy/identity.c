@@ -79,8 +79,7 @@ identity_arm(struct engine *e, const struct snapshot *s, struct str source,
 static int64_t
 vm_ms_of(const struct grant *g)
 {
-	int64_t cap = g->vm_seconds.cap, claim = g->vm_seconds.claim;
-	int64_t least = cap < 0 ? claim : claim < 0 || cap < claim ? cap : claim;
+	int64_t least = ceiling_least(&g->vm_seconds);
 
 	return least < 0 ? SESSION_UNLIMITED : least * 1000;
 }
