@@ -17,6 +17,8 @@
 #include "proxy/identity.h"
 
 #define CALL_MEMORY ((size_t)128 << 20) /* of a body of 32 MiB, read */
+/* Two renewals may be lost before a call that still runs is charged in full; one of a
+ * weir that was killed is so much later. */
 #define LEASE ((msec)900000)
 #define RENEW ((msec)300000)
 #define PPM 1000000
