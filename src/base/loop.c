@@ -303,12 +303,18 @@ loop_run(struct loop *l)
 }
 
 void
+loop_settle(struct loop *l)
+{
+	while (drain_mailbox(l) || end_turn(l))
+		;
+}
+
+void
 loop_free(struct loop *l)
 {
 	if (l == NULL)
 		return;
-	while (drain_mailbox(l) || end_turn(l))
-		;
+	loop_settle(l);
 	wheel_fini(&l->wheel);
 	event_del(&l->alarm);
 	event_del(&l->bell);

@@ -20,7 +20,9 @@ typedef int64_t usec; /* microseconds */
 struct loop;
 
 struct loop *loop_new(void);
-void loop_free(struct loop *l); /* runs what is left in mailbox and free list first */
+void loop_free(struct loop *l); /* settles it first */
+/* Runs what is left in mailbox and free list; its thread runs no more. */
+void loop_settle(struct loop *l);
 void loop_run(struct loop *l);  /* until loop_stop() */
 void loop_stop(struct loop *l); /* any thread */
 struct event_base *loop_base(struct loop *l);

@@ -227,6 +227,7 @@ worker_free(struct worker *w)
 		loop_stop(e->loop);
 		pthread_join(w->thread, NULL);
 	}
+	loop_settle(e->loop); /* while all that it may name is there */
 	close_entrances(w);
 	origins_fini(&e->origins);
 	origins_fini(&e->providers);

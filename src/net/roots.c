@@ -5,6 +5,7 @@
 
 #include <openssl/err.h>
 #include <openssl/x509_vfy.h>
+#include <openssl/x509v3.h>
 #include <stdatomic.h>
 #include <stdlib.h>
 
@@ -20,6 +21,20 @@ fill(X509_STORE *store, const char *path)
 			     : X509_STORE_load_file(store, path)) == 1;
 }
 
+/* What a certificate says is read when it is first asked; here, not by many threads at
+ * once. */
+static void
+read_extensions(X509_STORE *store)
+{
+	const STACK_OF(X509_OBJECT) *all = X509_STORE_get0_objects(store);
+
+	for (int i = 0; i < sk_X509_OBJECT_num(all); i++) {
+		X509 *x = X509_OBJECT_get0_X509(sk_X509_OBJECT_value(all, i));
+		if (x != NULL)
+			(void)X509_check_purpose(x, -1, 0);
+	}
+}
+
 struct roots *
 roots_load(const char *path)
 {
@@ -27,6 +42,7 @@ roots_load(const char *path)
 	struct roots *r = NULL;
 
 	if (store != NULL && fill(store, path)) {
+		read_extensions(store);
 		r = mem_zalloc(sizeof(*r));
 		atomic_init(&r->refs, 1);
 		r->store = store;

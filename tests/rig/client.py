@@ -4,7 +4,7 @@ import time
 
 from . import http1
 
-WAIT = 10
+WAIT = 30
 
 
 class Client:

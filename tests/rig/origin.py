@@ -9,7 +9,7 @@ import time
 
 from . import http1, netns
 
-WAIT = 10  # a condition that takes longer than this is not coming
+WAIT = 30  # a condition that takes longer than this is not coming
 
 OK = b"HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nok"
 

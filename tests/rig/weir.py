@@ -9,7 +9,7 @@ import subprocess
 import tempfile
 import time
 
-WAIT = 10
+WAIT = 30
 START_WAIT = 60  # a sanitized build on a busy machine takes its time
 SANITIZED = "ASAN_OPTIONS" in os.environ or "TSAN_OPTIONS" in os.environ
 TICK = 0.002  # between two looks at a condition nobody signals
