@@ -13,6 +13,7 @@ struct entry {
 	int err;
 	struct host canonical;
 	unsigned chain;
+	bool knows_v6, knows_v4;
 	size_t count;
 	struct addr addr[];
 };
@@ -60,6 +61,8 @@ cache_get(struct cache *c, const struct host *name, struct found *out)
 	}
 	*out = (struct found){ .err = e->err,
 		.count = e->count,
+		.knows_v6 = e->knows_v6,
+		.knows_v4 = e->knows_v4,
 		.canonical = e->canonical,
 		.chain = e->chain };
 	memcpy(out->addr, e->addr, e->count * sizeof(*e->addr));
@@ -85,6 +88,8 @@ cache_put(
 	e->canonical = found->canonical;
 	e->chain = found->chain;
 	e->count = found->count;
+	e->knows_v6 = found->knows_v6;
+	e->knows_v4 = found->knows_v4;
 	memcpy(e->addr, found->addr, found->count * sizeof(*e->addr));
 	list_append(&c->order, &e->link);
 	map_put(&c->entries, host_str(name), e);

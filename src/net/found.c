@@ -72,6 +72,15 @@ interleave(struct found *out, const struct family *v6, const struct family *v4)
 	}
 }
 
+/* What has no name has no address of either kind. */
+static bool
+is_told(const struct family *f, const struct family *other)
+{
+	return f->err == ERR_NODATA || f->err == ERR_NXDOMAIN ||
+	       other->err == ERR_NXDOMAIN ||
+	       (f->err == 0 && f->answer.count < DNS_ADDRS_MAX);
+}
+
 msec
 found_join(struct found *out, const struct host *name, const struct family *v6,
     const struct family *v4)
@@ -80,12 +89,16 @@ found_join(struct found *out, const struct host *name, const struct family *v6,
 	msec keep6 = family_keep_ms(v6), keep4 = family_keep_ms(v4);
 	msec keep = keep6 < keep4 ? keep6 : keep4;
 
-	*out = (struct found){ .canonical = *name };
+	*out = (struct found){ .canonical = *name,
+		.knows_v6 = is_told(v6, v4),
+		.knows_v4 = is_told(v4, v6) };
 	if (named->err != 0) {
 		out->err = common_failure(v6->err, v4->err);
 		return failure_keep_ms(out->err);
 	}
 	interleave(out, v6, v4);
+	if (out->count == DNS_ADDRS_MAX)
+		out->knows_v6 = out->knows_v4 = false;
 	out->canonical = named->answer.canonical;
 	out->chain = named->answer.chain;
 	return keep < TTL_MAX_MS ? keep : TTL_MAX_MS;

@@ -16,6 +16,9 @@ struct found {
 	/* v6 and v4 interleaved, v6 first (RFC 8305 4) */
 	struct addr addr[DNS_ADDRS_MAX];
 	size_t count;
+	/* all its addresses of that kind are here: else the server did not say, or there
+	 * was no room for them */
+	bool knows_v6, knows_v4;
 	/* end of the CNAME chain, equal to the name when there is none */
 	struct host canonical;
 	unsigned chain; /* CNAMEs followed */

@@ -312,7 +312,10 @@ fixed_get(struct resolver *r, const struct host *name, struct found *out)
 
 	if (fixed == NULL)
 		return false;
-	*out = (struct found){ .count = fixed->count, .canonical = *name };
+	*out = (struct found){ .count = fixed->count,
+		.knows_v6 = fixed->count < DNS_ADDRS_MAX,
+		.knows_v4 = fixed->count < DNS_ADDRS_MAX,
+		.canonical = *name };
 	memcpy(out->addr, fixed->addr, fixed->count * sizeof(*fixed->addr));
 	if (fixed->count == 0)
 		out->err = ERR_NODATA;

@@ -1,8 +1,8 @@
 /*
  * conn.h - one client connection: what it holds, and how it goes on
  *
- * GREET -> WHO -> DECIDE -> RESOLVE -> DIAL -> JUDGE -> CARRY -> RECORD, and then GREET
- * again on a kept connection or inside a tunnel that carries plain HTTP.  Every
+ * GREET -> WHO -> DECIDE -> RESOLVE -> LITERAL -> DIAL -> JUDGE -> CARRY -> RECORD, and
+ * then GREET again on a kept connection or inside a tunnel that carries plain HTTP. Every
  * way out leads through RECORD.  What a stage does is in origin_way.c; here is the
  * one thing all of them work on.  Belongs to one worker.
  */
@@ -17,6 +17,7 @@ enum stage {
 	STAGE_WHO,     /* on whose behalf */
 	STAGE_DECIDE,  /* may it be looked up and dialled? */
 	STAGE_RESOLVE, /* name -> vetted addresses */
+	STAGE_LITERAL, /* an address instead of a name: a model provider's? */
 	STAGE_DIAL,    /* vetted -> origin */
 	STAGE_JUDGE,   /* all that is known -> allow */
 	STAGE_CARRY,   /* tunnel | forward */

@@ -141,6 +141,12 @@ reason_of_dial(int err)
 	return reason_of(err, REASON_CONNECT_FAILED);
 }
 
+enum reason
+reason_of_lookup(int err)
+{
+	return reason_of(err, REASON_DNS_FAILED);
+}
+
 static void
 keep_answer(struct exchange *x, const struct found *found)
 {
@@ -189,7 +195,7 @@ exchange_vet(struct exchange *x, const struct found *found)
 	if (x->resolving != 0)
 		x->dns_ms = (clock_mono_us() - x->resolving) / 1000;
 	if (found->err != 0) {
-		x->reason = reason_of(found->err, REASON_DNS_FAILED);
+		x->reason = reason_of_lookup(found->err);
 		x->error = err_text(found->err);
 		return false;
 	}

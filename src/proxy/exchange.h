@@ -79,6 +79,7 @@ struct exchange {
 	const char *dropped;   /* why the answer was refused; static */
 	struct addr *answer;   /* what the name resolved to, for the record; owned */
 	uint8_t nanswer;
+	size_t nlooked; /* LITERAL: metered hosts it has been held against */
 	uint16_t flags;
 	bool has_upstream;
 	struct endpoint upstream;
@@ -149,5 +150,6 @@ bool exchange_opens(struct engine *e, struct exchange *x, const char *client) MU
 void exchange_end(struct engine *e, struct exchange *x, const char *client);
 
 enum reason reason_of_dial(int err);
+enum reason reason_of_lookup(int err);
 
 #endif

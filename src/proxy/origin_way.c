@@ -7,6 +7,7 @@
 #include "proxy/answer.h"
 #include "proxy/carry.h"
 #include "proxy/greet.h"
+#include "proxy/literal.h"
 #include "proxy/stages.h"
 #include "proxy/who.h"
 
@@ -51,7 +52,7 @@ stage_decide(struct conn *c)
 	exchange_dialled(x, &c->origin->to, true);
 	if (!exchange_vet_upstream(x))
 		return answer_refuse(c, x->reason);
-	return conn_jump(c, STAGE_JUDGE);
+	return conn_jump(c, STAGE_LITERAL);
 }
 
 /* ---- DIAL ---- */
@@ -117,8 +118,14 @@ open_tunnel(struct conn *c)
 static enum next
 stage_judge(struct conn *c)
 {
+	bool is_old = c->x->snapshot != c->e->snapshot;
+
 	if (!exchange_renew(c->x, c->e->snapshot))
 		return answer_refuse(c, c->x->reason);
+	if (is_old && literal_matters(c->x)) { /* other providers, other servers */
+		c->x->nlooked = 0;
+		return conn_jump(c, STAGE_LITERAL);
+	}
 	if (exchange_is_tunnel(c->x))
 		return open_tunnel(c);
 	if (!exchange_judge(c->x))
@@ -132,7 +139,9 @@ const struct stage_row origin_way[] = {
 	[STAGE_GREET] = { "greet", greet_read, STAGE_WHO, stage_told, greet_late },
 	[STAGE_WHO] = { "who", who_stage, STAGE_DECIDE, stage_told_meanwhile, who_late },
 	[STAGE_DECIDE] = { "decide", stage_decide, STAGE_RESOLVE, NULL, NULL },
-	[STAGE_RESOLVE] = { "resolve", stage_resolve, STAGE_DIAL, stage_told_meanwhile,
+	[STAGE_RESOLVE] = { "resolve", stage_resolve, STAGE_LITERAL, stage_told_meanwhile,
+	    NULL },
+	[STAGE_LITERAL] = { "literal", stage_literal, STAGE_DIAL, stage_told_meanwhile,
 	    NULL },
 	[STAGE_DIAL] = { "dial", stage_dial, STAGE_JUDGE, stage_told_meanwhile, NULL },
 	[STAGE_JUDGE] = { "judge", stage_judge, STAGE_CARRY, NULL, NULL },

@@ -11,6 +11,7 @@
 #include "base/log.h"
 #include "proxy/advice.h"
 #include "proxy/answer.h"
+#include "proxy/literal.h"
 
 /* RFC 9112 9.6: let the client read the answer before the socket dies */
 #define LINGER_MS ((msec)2000)
@@ -91,6 +92,50 @@ stage_resolve(struct conn *c)
 	exchange_resolving(x);
 	c->lookup = resolver_start(
 	    c->e->resolver, str_of(conn_share(c, text)), &x->ask.host, on_resolved, c);
+	return WAIT;
+}
+
+/* ---- LITERAL ---- */
+
+static void
+on_looked(void *arg, const struct found *found)
+{
+	struct conn *c = arg;
+
+	c->lookup = NULL;
+	if (is_abandoned(c))
+		conn_go_on(c, abandoned(c));
+	else if (!literal_judge(c->x, found))
+		conn_go_on(c, answer_refuse(c, c->x->reason));
+	else
+		conn_go_on(c, stage_literal(c));
+}
+
+/* One name after the other: nearly always all of them are in the cache. */
+enum next
+stage_literal(struct conn *c)
+{
+	struct exchange *x = c->x;
+	char text[ADDR_TEXT];
+	struct found found;
+	struct host name;
+
+	for (;;) {
+		switch (literal_next(x, &name)) {
+		case LITERAL_FREE:
+			return c->origin != NULL ? conn_jump(c, STAGE_JUDGE) : NEXT;
+		case LITERAL_REFUSED:
+			return answer_refuse(c, x->reason);
+		case LITERAL_ASK:
+			break;
+		}
+		if (!resolver_cached(c->e->resolver, &name, &found))
+			break;
+		if (!literal_judge(x, &found))
+			return answer_refuse(c, x->reason);
+	}
+	c->lookup = resolver_start(
+	    c->e->resolver, str_of(conn_share(c, text)), &name, on_looked, c);
 	return WAIT;
 }
 

@@ -7,6 +7,8 @@
 #include "proxy/conn.h"
 
 enum next stage_resolve(struct conn *c);
+/* After it, or with a connection already there: to JUDGE then. */
+enum next stage_literal(struct conn *c);
 /* False: none is kept there that goes to a vetted address; stage_dial_new() then. */
 bool stage_reuse(struct conn *c, struct origins *from, struct str key);
 enum next stage_dial_new(struct conn *c);
