@@ -99,6 +99,49 @@ read_choice(struct body *b, void *to)
 	return true;
 }
 
+/* ---- what a provider keeps */
+
+static bool
+read_reference(struct body *b, enum reference_kind kind)
+{
+	struct str id = STR_NONE;
+	size_t at = b->begin;
+
+	if (!body_is(b, JSON_STRING))
+		return body_inert(b, NULL);
+	return body_str(b, &id) && call_refers(b->call, kind, id, at);
+}
+
+static bool
+read_file_id(struct body *b, void *to)
+{
+	b->call->has_document = true;
+	(void)to;
+	return read_reference(b, REFERENCE_FILE);
+}
+
+/* {"openai":"file-1","anthropic":"file_2"} */
+static const struct object file_ids = { .other = read_file_id };
+
+static bool
+read_file_reference(struct body *b, void *to)
+{
+	return body_is(b, JSON_OBJECT) ? body_object(b, &file_ids, to)
+				       : read_file_id(b, to);
+}
+
+/*
+ * "itemId": the provider reads an item of its own again, of whichever session, instead of
+ * what stands here.  Without it the gateway sends what stands here.
+ */
+static bool
+read_item_id(struct body *b, void *to)
+{
+	b->piece->is_gone = true;
+	b->call->has_cuts = true;
+	return body_any(b, to);
+}
+
 /* ---- the prompt */
 
 struct part {
@@ -111,7 +154,7 @@ static bool read_parts(struct body *b, void *to);
 static const struct member data_members[] = {
 	{ "url", NULL, body_str, offsetof(struct part, data) },
 	{ "data", NULL, body_str, offsetof(struct part, data) },
-	{ "reference", NULL, body_inert, 0 },
+	{ "reference", NULL, read_file_reference, 0 },
 	{ "text", NULL, body_inert, 0 },
 };
 static const struct object data_object = {
@@ -166,8 +209,13 @@ read_cache(struct body *b, void *to)
 static const struct member part_option_members[] = {
 	{ "cacheControl", "cache_control", read_cache, 0 },
 	{ "cachePoint", NULL, read_cache, 0 },
+	{ "itemId", "item_id", read_item_id, 0 },
 };
-static const struct object part_option_object = { .member = part_option_members, .n = 2 };
+static const struct object part_option_object = {
+	.member = part_option_members,
+	.n = sizeof(part_option_members) / sizeof(*part_option_members),
+	.keeps_pieces = true,
+};
 
 static bool
 read_part_option(struct body *b, void *to)
@@ -176,12 +224,8 @@ read_part_option(struct body *b, void *to)
 				       : body_any(b, to);
 }
 
-static const struct member part_options_members[] = {
-	{ "anthropic", NULL, read_part_option, 0 },
-	{ "bedrock", NULL, read_part_option, 0 },
-};
-static const struct object part_options_object = { .member = part_options_members,
-	.n = 2 };
+static const struct object part_options_object = { .keeps_pieces = true,
+	.other = read_part_option };
 
 static bool
 read_part_options(struct body *b, void *to)
@@ -287,17 +331,6 @@ read_prompt(struct body *b, void *to)
 /* ---- options of the provider that will serve */
 
 static bool
-read_reference(struct body *b, enum reference_kind kind)
-{
-	struct str id = STR_NONE;
-	size_t at = b->begin;
-
-	if (!body_is(b, JSON_STRING))
-		return body_inert(b, NULL);
-	return body_str(b, &id) && call_refers(b->call, kind, id, at);
-}
-
-static bool
 read_response_id(struct body *b, void *to)
 {
 	(void)to;
@@ -382,9 +415,9 @@ read_region(struct body *b, void *to)
 	if (!body_str(b, &region))
 		return false;
 	if (str_eq_nocase(region, STR("us")))
-		b->call->region = REGION_US;
+		b->call->regions |= 1u << REGION_US;
 	if (str_eq_nocase(region, STR("eu")))
-		b->call->region = REGION_EU;
+		b->call->regions |= 1u << REGION_EU;
 	return true;
 }
 
@@ -411,6 +444,8 @@ read_thinking(struct body *b, void *to)
 				       : body_any(b, to);
 }
 
+static bool read_provider(struct body *b, void *to);
+
 static const struct member provider_members[] = {
 	{ "previousResponseId", NULL, read_response_id, 0 },
 	{ "conversation", NULL, read_conversation, 0 },
@@ -418,7 +453,7 @@ static const struct member provider_members[] = {
 	{ "container", NULL, read_container, 0 },
 	{ "mcpServers", NULL, read_servers, 0 },
 	{ "searchParameters", NULL, read_search, 0 },
-	{ "serviceTier", "service_tier", openai_read_tier, 0 },
+	{ "serviceTier", "service_tier", openai_read_option_tier, 0 },
 	{ "models", NULL, openai_read_fallbacks, 0 },
 	{ "fallbacks", NULL, openai_read_fallbacks, 0 },
 	{ "speed", NULL, read_speed, 0 },
@@ -427,6 +462,8 @@ static const struct member provider_members[] = {
 	{ "byok", NULL, openai_read_foreign, 0 },
 	{ "apiKey", NULL, openai_read_foreign, 0 },
 	{ "cacheControl", NULL, read_cache, 0 },
+	{ "additionalModelRequestFields", NULL, read_provider, 0 },
+	OPENAI_HIDDEN_ROWS,
 };
 static const struct object provider_object = {
 	.member = provider_members,
@@ -441,21 +478,9 @@ read_provider(struct body *b, void *to)
 				       : body_any(b, to);
 }
 
-static const struct member options_members[] = {
-	{ "gateway", NULL, read_provider, 0 },
-	{ "anthropic", NULL, read_provider, 0 },
-	{ "openai", NULL, read_provider, 0 },
-	{ "azure", NULL, read_provider, 0 },
-	{ "google", NULL, read_provider, 0 },
-	{ "vertex", NULL, read_provider, 0 },
-	{ "bedrock", NULL, read_provider, 0 },
-	{ "xai", NULL, read_provider, 0 },
-};
-static const struct object options_object = {
-	.member = options_members,
-	.n = sizeof(options_members) / sizeof(*options_members),
-	.keeps_pieces = true,
-};
+/* Whichever provider it is: who serves is the gateway's choice. */
+static const struct object options_object = { .keeps_pieces = true,
+	.other = read_provider };
 
 static bool
 read_options(struct body *b, void *to)

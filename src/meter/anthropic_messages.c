@@ -137,11 +137,14 @@ read_block(struct body *b, void *to)
 	return note_file(b->call, &block, at);
 }
 
-/* A string, or blocks; inside a block they may nest. */
+/* A string, or blocks; inside a block they may nest, also one alone: what a hosted fetch
+ * brought is an object that holds a document. */
 static bool
 read_blocks(struct body *b, void *to)
 {
 	(void)to;
+	if (body_is(b, JSON_OBJECT))
+		return read_block(b, NULL);
 	return body_is(b, JSON_ARRAY) ? body_array(b, true, read_block, NULL)
 				      : body_inert(b, NULL);
 }
@@ -336,7 +339,7 @@ read_speed(struct body *b, void *to)
 	(void)to;
 	if (!body_str(b, &speed))
 		return false;
-	b->call->is_fast = str_eq(speed, STR("fast"));
+	b->call->is_fast |= str_eq(speed, STR("fast"));
 	return true;
 }
 
@@ -356,7 +359,7 @@ read_geo(struct body *b, void *to)
 	(void)to;
 	if (!body_str(b, &geo))
 		return false;
-	b->call->region = region_of(geo);
+	b->call->regions |= 1u << region_of(geo);
 	return true;
 }
 

@@ -268,11 +268,35 @@ find_row(const struct object *o, struct str key, size_t *row)
 	return NULL;
 }
 
+/* The first character of s, folded; two that are no ASCII fold to letters (Unicode's
+ * K of kelvin and long s), and some readers of JSON fold them too. */
+static char
+take_folded(struct str *s)
+{
+	bool is_kelvin = str_starts(*s, STR("\xe2\x84\xaa"));
+	bool is_long_s = str_starts(*s, STR("\xc5\xbf"));
+	char c = is_kelvin ? 'k' : is_long_s ? 's' : ascii_lower(s->p[0]);
+
+	*s = str_sub(*s, is_kelvin ? 3 : is_long_s ? 2 : 1, s->n);
+	return c;
+}
+
+static bool
+folds_to(struct str key, const char *name)
+{
+	struct str rest = str_of(name);
+
+	while (key.n > 0 && rest.n > 0)
+		if (take_folded(&key) != take_folded(&rest))
+			return false;
+	return name != NULL && key.n == 0 && rest.n == 0;
+}
+
 static bool
 is_near(const struct object *o, struct str key)
 {
 	for (size_t i = 0; i < o->n; i++)
-		if (str_eq_nocase(key, str_of(o->member[i].key)))
+		if (folds_to(key, o->member[i].key) || folds_to(key, o->member[i].twin))
 			return true;
 	return false;
 }

@@ -236,8 +236,10 @@ multiplier(const struct call *c, const struct bound_input *in)
 
 		if (f != NULL && c->is_fast)
 			fast = larger(fast, f->fast);
-		if (f != NULL && c->region != REGION_NONE)
-			place = larger(place, c->region == REGION_US ? f->us : f->eu);
+		if (f != NULL && (c->regions & 1u << REGION_US) != 0)
+			place = larger(place, f->us);
+		if (f != NULL && (c->regions & 1u << REGION_EU) != 0)
+			place = larger(place, f->eu);
 	}
 	return (wide)fast * (wide)place;
 }

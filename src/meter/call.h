@@ -108,9 +108,10 @@ struct call {
 	bool asks_reasoning_summary;
 
 	/* price */
-	enum tier tier; /* the dearest it may be served at */
-	bool is_fast;   /* multipliers; by the request */
-	enum region region;
+	enum tier tier;   /* the dearest it may be served at */
+	bool has_tier;    /* the request says one */
+	bool is_fast;     /* multipliers; by the request, for any model it names */
+	unsigned regions; /* bits: 1u << enum region, for any model it names */
 	bool may_write_cache, may_write_long; /* what the request asks to keep */
 	bool has_audio_in, has_audio_out;
 	bool compacts;
@@ -134,6 +135,7 @@ struct call {
 	size_t nreference;
 
 	struct piece *root;   /* the body's members */
+	bool has_cuts;        /* some of them are gone already: see hosted_judge() */
 	struct splices edits; /* to make in any case; more are added on the way */
 
 	/* when something is wrong */

@@ -16,15 +16,16 @@ output_tokens(
     const struct usage *u, const struct call *c, const struct estimate_input *in)
 {
 	struct run total = usage_total(u);
-	uint64_t most = in->bound->limit * c->answers;
+	uint64_t extra = c->thinking_is_extra ? c->thinking * c->answers : 0;
+	uint64_t most = in->bound->limit * c->answers + extra;
 	uint64_t n = total.output > 0 ? (uint64_t)total.output : 0;
 	uint64_t seconds = (uint64_t)(in->ms > 0 ? in->ms : 0) / 1000 + 1;
 
 	n = larger(n, u->text_bytes * 2 / 5 + 1);
 	n = larger(n, u->announced > 0 ? (uint64_t)u->announced : 0);
-	if (in->max_tokens_per_second != 0)
+	if (in->max_tokens_per_second != 0) /* each answer at that speed, side by side */
 		n = larger(n, seconds * in->max_tokens_per_second * c->answers);
-	n += SLACK;
+	n += SLACK * c->answers + extra;
 	return in->runs_on || n > most ? most : n;
 }
 
@@ -49,6 +50,17 @@ worst(const struct call *c, const struct estimate_input *in, uint64_t output)
 	return hold;
 }
 
+/* What the answer has not said yet is as dear as the request allows. */
+static void
+assume_asked(struct usage *u, const struct call *c)
+{
+	u->is_fast |= c->is_fast;
+	if (u->region == REGION_NONE && (c->regions & 1u << REGION_US) != 0)
+		u->region = REGION_US;
+	if (u->region == REGION_NONE && (c->regions & 1u << REGION_EU) != 0)
+		u->region = REGION_EU;
+}
+
 usd_nano
 estimate(struct usage *u, const struct call *c, const struct estimate_input *in)
 {
@@ -66,6 +78,7 @@ estimate(struct usage *u, const struct call *c, const struct estimate_input *in)
 	if (u->run[0].tier == TIER_STANDARD)
 		u->run[0].tier = c->tier;
 	u->run[0].output = (int64_t)output;
+	assume_asked(u, c);
 	if (!is_known || cost_of(in->prices, u, in->day, &cost) != COST_OK)
 		cost = worst(c, in, output);
 	return cost < in->reserved ? cost : in->reserved;

@@ -68,20 +68,33 @@ note_type(struct call *c, struct str type)
 	c->has_audio_in |= !str_starts(type, STR("image/")); /* a film has sound */
 }
 
+/* The id of a file that the provider keeps; p NULL: the URI leads elsewhere.  What
+ * could be read as another path or a query is no id: it would name two files. */
+static struct str
+file_id(struct str uri)
+{
+	static const struct str roots[] = { { "files/", 6 },
+		{ "https://generativelanguage.googleapis.com/v1beta/files/", 55 } };
+	struct str id = STR_NONE;
+
+	for (size_t i = 0; i < sizeof(roots) / sizeof(*roots) && id.p == NULL; i++)
+		if (str_starts(uri, roots[i]))
+			id = str_sub(uri, roots[i].n, uri.n);
+	for (size_t i = 0; i < id.n; i++)
+		if (!ascii_is_alnum(id.p[i]) && id.p[i] != '-' && id.p[i] != '_')
+			return STR_NONE;
+	return id.n > 0 ? id : STR_NONE;
+}
+
 static bool
 note_file(struct call *c, const struct media *m, struct piece *piece, size_t at)
 {
-	size_t id;
+	struct str id = file_id(m->uri);
 	struct hosted *h;
 
 	note_type(c, m->type);
-	if (str_starts(m->uri, STR("files/")) ||
-	    str_starts(
-		m->uri, STR("https://generativelanguage.googleapis.com/v1beta/files/"))) {
-		str_rfind(m->uri, '/', &id);
-		return call_refers(
-		    c, REFERENCE_FILE, str_sub(m->uri, id + 1, m->uri.n), at);
-	}
+	if (id.p != NULL)
+		return call_refers(c, REFERENCE_FILE, id, at);
 	if ((h = call_hosts(c, STR("file_url"), piece)) == NULL)
 		return false;
 	h->is_media = true;
@@ -287,6 +300,7 @@ struct gemini_request {
 	struct piece *config; /* generationConfig */
 	size_t inside_config;
 	struct str model; /* of the path */
+	bool is_count;    /* of the path: the free counter */
 };
 
 static bool
@@ -432,10 +446,15 @@ static const struct object request_object = {
 	.keeps_pieces = true,
 };
 
-/* The free counter takes a whole request inside its own. */
+/* The free counter takes a whole request inside its own; anywhere else its limit would
+ * be taken for the call's. */
 static bool
 read_counted(struct body *b, void *to)
 {
+	struct gemini_request *r = to;
+
+	if (!r->is_count)
+		return body_wrong(b, "a request inside a request");
 	return body_object(b, &request_object, to);
 }
 
@@ -464,23 +483,24 @@ place_limit(struct call *c, const struct gemini_request *r)
 }
 
 static bool
-is_stream(struct str path)
+is_verb(struct str path, const char *verb)
 {
 	size_t colon, query;
 
 	if (str_find(path, '?', &query))
 		path = str_sub(path, 0, query);
 	return str_find(path, ':', &colon) &&
-	       str_eq(str_sub(path, colon, path.n), STR(":streamGenerateContent"));
+	       str_eq(str_sub(path, colon + 1, path.n), str_of(verb));
 }
 
 static bool
 gemini_read(struct call *c, const struct model_request *r, struct str model)
 {
-	struct gemini_request said = { .model = model };
+	struct gemini_request said = { .model = model,
+		.is_count = is_verb(r->path, "countTokens") };
 	struct body b;
 
-	c->is_stream = is_stream(r->path);
+	c->is_stream = is_verb(r->path, "streamGenerateContent");
 	if (!call_names(c, model, NAMED_MAIN, 0) || !body_parse(&b, c, read_root, &said))
 		return false;
 	place_limit(c, &said);

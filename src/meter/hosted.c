@@ -127,7 +127,7 @@ hosted_judge(struct call *c, const struct hosted_allowed *allowed, bool strips,
 			return false; /* some tool must be called, and none is left */
 		drop_companions(c);
 	}
-	if (has_stripped)
+	if (has_stripped || c->has_cuts)
 		pieces_splice(c->root, &c->edits);
 	return true;
 }

@@ -45,6 +45,26 @@ tier_asked(struct str name)
 	return TIER_ULTRAFAST;
 }
 
+static enum tier
+dearer(enum tier a, enum tier b)
+{
+	static const unsigned dear[TIER_N] = {
+		[TIER_STANDARD] = 1,
+		[TIER_PRIORITY] = 2,
+		[TIER_ULTRAFAST] = 3,
+	};
+
+	return dear[a] > dear[b] ? a : b;
+}
+
+/* A request can name several; nobody knows which one the provider listens to. */
+static void
+ask_tier(struct call *c, enum tier tier)
+{
+	c->tier = c->has_tier ? dearer(c->tier, tier) : tier;
+	c->has_tier = true;
+}
+
 bool
 openai_read_tier(struct body *b, void *to)
 {
@@ -54,7 +74,20 @@ openai_read_tier(struct body *b, void *to)
 	if (!body_str(b, &name))
 		return false;
 	if (name.p != NULL)
-		b->call->tier = tier_asked(name);
+		ask_tier(b->call, tier_asked(name));
+	return true;
+}
+
+bool
+openai_read_option_tier(struct body *b, void *to)
+{
+	struct str name = STR_NONE;
+
+	(void)to;
+	if (!body_str(b, &name))
+		return false;
+	if (name.p != NULL)
+		ask_tier(b->call, dearer(TIER_STANDARD, tier_asked(name)));
 	return true;
 }
 
@@ -99,9 +132,19 @@ read_fallback_name(struct body *b, void *to)
 static const struct member fallback_members[] = {
 	{ "model", NULL, read_fallback_name, 0 },
 };
+/* {"a":["b","c"]}: when a does not answer, these do. */
+static bool
+read_fallback_list(struct body *b, void *to)
+{
+	return body_is(b, JSON_ARRAY)    ? body_array(b, false, read_fallback_name, to)
+	       : body_is(b, JSON_STRING) ? read_fallback_name(b, to)
+					 : openai_read_hidden(b, to);
+}
+
 static const struct object fallback = {
 	.member = fallback_members,
 	.n = sizeof(fallback_members) / sizeof(*fallback_members),
+	.other = read_fallback_list,
 };
 
 static bool
@@ -115,7 +158,7 @@ bool
 openai_read_fallbacks(struct body *b, void *to)
 {
 	return body_is(b, JSON_ARRAY) ? body_array(b, false, read_fallback, to)
-				      : body_any(b, to);
+				      : read_fallback(b, to);
 }
 
 static const char *
@@ -156,6 +199,16 @@ openai_read_limit(struct body *b, void *to)
 /* --- what may not stand there --- */
 
 bool
+openai_read_hidden(struct body *b, void *to)
+{
+	if (body_is(b, JSON_NULL))
+		return body_any(b, to);
+	return call_fail(b->call, CALL_AMBIGUOUS,
+	    "another request inside the request, or a limit where none is read",
+	    b->begin);
+}
+
+bool
 openai_read_foreign(struct body *b, void *to)
 {
 	if (body_is(b, JSON_NULL))
@@ -168,7 +221,8 @@ openai_read_foreign(struct body *b, void *to)
 static const struct member gateway_members[] = {
 	{ "models", NULL, openai_read_fallbacks, 0 },
 	{ "byok", NULL, openai_read_foreign, 0 },
-	{ "serviceTier", "service_tier", openai_read_tier, 0 },
+	{ "serviceTier", "service_tier", openai_read_option_tier, 0 },
+	OPENAI_HIDDEN_ROWS,
 };
 static const struct object gateway = {
 	.member = gateway_members,
@@ -181,13 +235,7 @@ read_gateway(struct body *b, void *to)
 	return body_is(b, JSON_OBJECT) ? body_object(b, &gateway, to) : body_any(b, to);
 }
 
-static const struct member options_members[] = {
-	{ "gateway", NULL, read_gateway, 0 },
-};
-static const struct object options = {
-	.member = options_members,
-	.n = sizeof(options_members) / sizeof(*options_members),
-};
+static const struct object options = { .other = read_gateway }; /* any provider's */
 
 bool
 openai_read_options(struct body *b, void *to)
@@ -203,6 +251,7 @@ static const struct {
 } fees[] = {
 	{ { "web_search", 10 }, FEE_SEARCH },
 	{ { "google_search", 13 }, FEE_SEARCH },
+	{ { "googleSearch", 12 }, FEE_SEARCH },
 	{ { "file_search", 11 }, FEE_FILE_SEARCH },
 };
 
@@ -219,13 +268,14 @@ bool
 openai_note_tool(struct call *c, const struct openai_tool *t, const char *const *client)
 {
 	struct hosted *h;
+	struct str type = t->beside.p != NULL ? t->beside : t->type;
 
 	c->tools++;
-	if (hosted_is_client(t->type, client))
+	if (t->beside.p == NULL && hosted_is_client(type, client))
 		return true;
-	if ((h = call_hosts(c, hosted_name(t->type), t->piece)) == NULL)
+	if ((h = call_hosts(c, hosted_name(type), t->piece)) == NULL)
 		return false;
-	h->type = t->type;
+	h->type = type;
 	h->alias = t->name;
 	h->fee = fee_of(h->name);
 	h->uses = t->uses;

@@ -39,16 +39,31 @@ read_function(struct body *b, void *to)
 	return body_is(b, JSON_OBJECT) ? body_object(b, &object, to) : body_inert(b, to);
 }
 
+/* {"type":"function","googleSearch":{}}: a gateway may go by either. */
+static bool
+read_beside(struct body *b, void *to)
+{
+	struct openai_tool *t = to;
+
+	if (body_is(b, JSON_OBJECT))
+		t->beside = b->piece->key;
+	return body_any(b, NULL);
+}
+
 static const struct member tool_members[] = {
 	{ "type", NULL, body_str, offsetof(struct openai_tool, type) },
 	{ "name", NULL, body_str, offsetof(struct openai_tool, name) },
 	{ "max_uses", NULL, body_count, offsetof(struct openai_tool, uses) },
 	{ "function", NULL, read_function, 0 },
 	{ "custom", NULL, body_inert, 0 },
+	{ "parameters", "input_schema", body_inert, 0 },
+	{ "cache_control", NULL, body_any, 0 },
 };
 static const struct object tool_object = {
 	.member = tool_members,
 	.n = sizeof(tool_members) / sizeof(*tool_members),
+	.keeps_pieces = true,
+	.other = read_beside,
 };
 
 static bool
@@ -312,6 +327,11 @@ static const struct member request_members[] = {
 	{ "user", NULL, body_inert, 0 },
 	{ "api_key", NULL, openai_read_foreign, 0 },
 	{ "api_base", "base_url", openai_read_foreign, 0 },
+	{ "context_window_fallbacks", NULL, openai_read_fallbacks, 0 },
+	{ "context_window_fallback_dict", NULL, openai_read_fallbacks, 0 },
+	{ "content_policy_fallbacks", NULL, openai_read_fallbacks, 0 },
+	{ "extra_body", "extraBody", openai_read_hidden, 0 },
+	{ "litellm_params", NULL, openai_read_hidden, 0 },
 	{ "user_config", NULL, openai_read_foreign, 0 },
 };
 static const struct object request_object = {

@@ -17,11 +17,17 @@ read_input(struct body *b, void *to)
 
 static const struct member request_members[] = {
 	{ "model", NULL, openai_read_model, 0 },
+	{ "fallbacks", NULL, openai_read_fallbacks, 0 },
 	{ "input", NULL, read_input, 0 },
 	{ "providerOptions", "provider_options", openai_read_options, 0 },
 	{ "user", NULL, body_inert, 0 },
 	{ "api_key", NULL, openai_read_foreign, 0 },
 	{ "api_base", "base_url", openai_read_foreign, 0 },
+	{ "context_window_fallbacks", NULL, openai_read_fallbacks, 0 },
+	{ "context_window_fallback_dict", NULL, openai_read_fallbacks, 0 },
+	{ "content_policy_fallbacks", NULL, openai_read_fallbacks, 0 },
+	{ "extra_body", "extraBody", openai_read_hidden, 0 },
+	{ "litellm_params", NULL, openai_read_hidden, 0 },
 };
 static const struct object request_object = {
 	.member = request_members,

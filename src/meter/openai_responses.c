@@ -482,6 +482,11 @@ static const struct member request_members[] = {
 	{ "user", NULL, body_inert, 0 },
 	{ "api_key", NULL, openai_read_foreign, 0 },
 	{ "api_base", "base_url", openai_read_foreign, 0 },
+	{ "context_window_fallbacks", NULL, openai_read_fallbacks, 0 },
+	{ "context_window_fallback_dict", NULL, openai_read_fallbacks, 0 },
+	{ "content_policy_fallbacks", NULL, openai_read_fallbacks, 0 },
+	{ "extra_body", "extraBody", openai_read_hidden, 0 },
+	{ "litellm_params", NULL, openai_read_hidden, 0 },
 };
 static const struct object request_object = {
 	.member = request_members,

@@ -12,7 +12,7 @@
 
 #include "base/str.h"
 
-#define SPLICES_MAX 256
+#define SPLICES_MAX 1024
 
 struct splice {
 	size_t at, removed; /* of the original */

@@ -105,6 +105,18 @@ test_bound_is_the_worst_case(void **state)
 #define FAST \
 	"{\"model\":\"m\",\"max_tokens\":1000,\"speed\":\"fast\",\"inference_geo\":" \
 	"\"us\"}"
+#define FETCHED \
+	"{\"model\":\"m\",\"max_tokens\":0,\"messages\":[{\"content\":[{\"type\":" \
+	"\"web_fetch_tool_result\",\"content\":{\"type\":\"web_fetch_result\"," \
+	"\"content\":{\"type\":\"document\",\"source\":{\"type\":\"base64\",\"data\":" \
+	"\"AAAA\"}}}}]}]}"
+#define UNKNOWN \
+	"{\"model\":\"m\",\"max_tokens\":0,\"messages\":[{\"content\":[{\"type\":" \
+	"\"film\",\"source\":{\"type\":\"base64\",\"data\":\"AAAA\"}}]}]}"
+#define SLOWER \
+	"{\"model\":\"m\",\"max_tokens\":1000,\"speed\":\"fast\",\"inference_geo\":" \
+	"\"us\",\"fallbacks\":[{\"model\":\"m\",\"speed\":\"standard\"," \
+	"\"inference_geo\":\"global\"}]}"
 #define CHAIN "{\"model\":\"m\",\"max_tokens\":9000,\"fallbacks\":[{\"model\":\"dear\"}]}"
 #define ADVISOR \
 	"{\"model\":\"m\",\"max_tokens\":100,\"tools\":[{\"type\":\"advisor_1\"," \
@@ -132,6 +144,10 @@ test_bound_is_the_worst_case(void **state)
 		{ "for an hour", HOUR, IN(HOUR, 8) * 4000 + 1000 * 10000 },
 		{ "an image is its cap", IMAGE, (IN(IMAGE, 16) - 2 + 5000) * 2000 },
 		{ "a document is all that the model takes", DOCUMENT, 1000000LL * 2000 },
+		{ "a document that a hosted fetch brought", FETCHED, 1000000LL * 2000 },
+		{ "under a name that nobody knows", UNKNOWN, 1000000LL * 2000 },
+		{ "a fallback's own speed and place", SLOWER,
+		    (IN(SLOWER, 0) * 2000 + 1000 * 10000) * 2 * 22 / 10 },
 		{ "multipliers", FAST, (IN(FAST, 0) * 2000 + 1000 * 10000) * 22 / 10 },
 		{ "a chain may be billed as a whole", CHAIN,
 		    IN(CHAIN, 0) * 2000 + 9000LL * 10000 + IN(CHAIN, 0) * 10000 +
@@ -378,6 +394,41 @@ test_missing_usage_is_charged_at_a_ceiling(void **state)
 	}
 }
 
+/* Each of n answers is made at full speed; what a request asks for is as dear as it said,
+ * and what it foretold may be billed though it did not come. */
+static void
+test_ceiling_counts_all_answers_and_all_that_was_asked(void **state)
+{
+	struct usage u = { .nrun = 0 };
+	struct bound b;
+
+	(void)state;
+	read_at(PROVIDER_OPENAI, "/v1/chat/completions",
+	    "{\"model\":\"m\",\"max_tokens\":4000,\"n\":8}");
+	assert_int_equal(bound_with(&b, 0, 0), BOUND_OK);
+	estimate(&u, &call,
+	    &(struct estimate_input){ prices, 0, &b, b.want, 2500, 400, false });
+	assert_int_equal(u.run[0].output, 8 * (3 * 400 + 64));
+
+	u = (struct usage){ .nrun = 1, .run = { { .input_total = 50, .output = 7 } } };
+	usage_name(u.model, STR("m"));
+	read_at(PROVIDER_ANTHROPIC, "/v1/messages", FAST);
+	assert_int_equal(bound_with(&b, 0, 0), BOUND_OK);
+	assert_int_equal(
+	    estimate(&u, &call,
+		&(struct estimate_input){ prices, 0, &b, b.want, 0, 0, false }),
+	    (50 * 2000 + 71 * 10000) * 22 / 10);
+
+	u = (struct usage){ .nrun = 1, .run = { { .input_total = 50, .output = 7 } } };
+	usage_name(u.model, STR("m"));
+	read_at(PROVIDER_OPENAI, "/v1/chat/completions",
+	    "{\"model\":\"m\",\"max_tokens\":4000,\"prediction\":[\"0123456789\"]}");
+	assert_int_equal(bound_with(&b, 0, 0), BOUND_OK);
+	estimate(
+	    &u, &call, &(struct estimate_input){ prices, 0, &b, b.want, 0, 0, false });
+	assert_int_equal(u.run[0].output, 7 + 64 + 14);
+}
+
 int
 main(void)
 {
@@ -390,6 +441,7 @@ main(void)
 		cmocka_unit_test(test_clamp_keeps_to_what_was_granted),
 		cmocka_unit_test(test_clamp_leaves_room_to_think),
 		cmocka_unit_test(test_missing_usage_is_charged_at_a_ceiling),
+		cmocka_unit_test(test_ceiling_counts_all_answers_and_all_that_was_asked),
 	};
 
 	return cmocka_run_group_tests(tests, set_up, tear_down);

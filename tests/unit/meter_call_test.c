@@ -562,7 +562,7 @@ test_facts_for_the_bound_are_read(void **state)
 	    "\"data\":\"AAAAAAAA\"}},{\"type\":\"document\",\"source\":{\"type\":"
 	    "\"file\","
 	    "\"file_id\":\"f_1\"}}]}],\"tools\":[" OWN "," OWN "]}"));
-	assert_true(call.is_stream && call.is_fast && call.region == REGION_US);
+	assert_true(call.is_stream && call.is_fast && call.regions == 1u << REGION_US);
 	assert_true(call.thinking == 2048 && !call.thinking_is_extra && call.compacts);
 	assert_true(call.may_write_cache && call.may_write_long);
 	assert_true(call.messages == 2 && call.blocks == 3 && call.tools == 2);
@@ -625,12 +625,49 @@ test_gemini_spellings_and_models_must_agree(void **state)
 		    CALL_NOT_METERED },
 		{ "another form of answer", GEMINI "?alt=proto", "{}", CALL_NOT_METERED },
 		{ "a form twice", GEMINI "?alt=sse&alt=json", "{}", CALL_NOT_METERED },
+		{ "a limit of a request inside", GEMINI,
+		    "{\"generateContentRequest\":{\"generationConfig\":{"
+		    "\"maxOutputTokens\":1}}}",
+		    CALL_MALFORMED },
+		{ "a request inside a count's", "/v1beta/models/gemini-x:countTokens",
+		    "{\"generateContentRequest\":{\"contents\":[]}}", CALL_OK },
 	};
 
 	(void)state;
 	for (size_t i = 0; i < COUNT_OF(rows); i++) {
 		read_call(PROVIDER_GEMINI, rows[i].path, rows[i].body);
 		assert_row(rows[i].name, call.error == rows[i].error);
+	}
+}
+
+/* Owned is one file; the provider must not read another one by the same URI. */
+static void
+test_file_has_one_name_or_is_fetched(void **state)
+{
+#define FILE_OF(uri) \
+	"{\"contents\":[{\"parts\":[{\"fileData\":{\"fileUri\":\"" uri "\"}}]}]}"
+#define FILES "https://generativelanguage.googleapis.com/v1beta/files/"
+	static const struct {
+		const char *body, *id; /* NULL: hosted */
+	} rows[] = {
+		{ FILE_OF("files/abc-1"), "abc-1" },
+		{ FILE_OF(FILES "abc-1"), "abc-1" },
+		{ FILE_OF(FILES "theirs?x=/mine"), NULL },
+		{ FILE_OF(FILES "theirs#/mine"), NULL },
+		{ FILE_OF("files/theirs/mine"), NULL },
+		{ FILE_OF("files/"), NULL },
+		{ FILE_OF("https://example.com/files/mine"), NULL },
+	};
+
+	(void)state;
+	for (size_t i = 0; i < COUNT_OF(rows); i++) {
+		assert_row(
+		    rows[i].body, read_call(PROVIDER_GEMINI, GEMINI, rows[i].body));
+		assert_row(rows[i].body, (call.hosted != NULL) == (rows[i].id == NULL));
+		assert_row(rows[i].body, call.nreference == (rows[i].id != NULL));
+		if (rows[i].id != NULL)
+			assert_row(rows[i].body,
+			    str_eq(call.reference[0].id, str_of(rows[i].id)));
 	}
 }
 
@@ -702,6 +739,7 @@ main(void)
 		cmocka_unit_test(test_clients_words_cannot_break_a_header),
 		cmocka_unit_test(test_facts_for_the_bound_are_read),
 		cmocka_unit_test(test_gemini_spellings_and_models_must_agree),
+		cmocka_unit_test(test_file_has_one_name_or_is_fetched),
 		cmocka_unit_test(test_key_in_the_query_goes_no_further),
 		cmocka_unit_test(test_free_counter_is_asked_the_same_question),
 	};

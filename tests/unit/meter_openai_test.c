@@ -126,8 +126,8 @@ test_a_chat_is_understood(void **state)
 		  "\"name\":"
 		  "\"f\",\"parameters\":{\"model\":\"x\"}}},{\"type\":\"custom\"}]}",
 		    "m", PROVIDER_OPENAI, CHAT },
-		{ "{\"model\":\"m\",\"tools\":[{\"google_search\":{}}]}", "m !unknown",
-		    PROVIDER_OPENAI, CHAT },
+		{ "{\"model\":\"m\",\"tools\":[{\"google_search\":{}}]}",
+		    "m !google_search", PROVIDER_OPENAI, CHAT },
 		{ "{\"model\":\"m\",\"x\":{\"model\":\"hidden\"}}", "m ?hidden",
 		    PROVIDER_OPENAI, CHAT },
 		{ "{\"model\":\"m\",\"modalities\":[\"text\",\"audio\"]}", "m audio-out",
@@ -368,6 +368,100 @@ test_what_says_two_things_or_brings_a_key_is_refused(void **state)
 		    rows[i].body, !read_call(rows[i].kind, rows[i].path, rows[i].body));
 		assert_row(rows[i].body, call.error == rows[i].error);
 	}
+}
+
+/* The provider must not find a dearer call inside the one that was bounded. */
+static void
+test_what_nobody_would_count_is_counted_or_refused(void **state)
+{
+	static const struct understood rows[] = {
+		{ "{\"model\":\"m\",\"service_tier\":\"priority\",\"providerOptions\":{"
+		  "\"gateway\":{\"serviceTier\":\"flex\"}}}",
+		    "m priority", PROVIDER_VERCEL, CHAT },
+		{ "{\"model\":\"m\",\"providerOptions\":{\"gateway\":{\"serviceTier\":"
+		  "\"flex\"}}}",
+		    "m", PROVIDER_LITELLM, CHAT },
+		{ "{\"model\":\"m\",\"service_tier\":\"flex\"}", "m flex",
+		    PROVIDER_OPENAI, CHAT },
+		{ "{\"model\":\"m\",\"fallbacks\":[{\"m\":[\"dear\",\"b\"]}]}",
+		    "m either-dear either-b", PROVIDER_LITELLM, CHAT },
+		{ "{\"model\":\"m\",\"context_window_fallback_dict\":{\"m\":\"dear\"}}",
+		    "m either-dear", PROVIDER_LITELLM, CHAT },
+		{ "{\"model\":\"m\",\"tools\":[{\"type\":\"function\",\"googleSearch\":{}"
+		  "}"
+		  "]}",
+		    "m !googleSearch", PROVIDER_LITELLM, CHAT },
+		{ "{\"model\":\"m\",\"tools\":[{\"type\":\"function\",\"function\":{},"
+		  "\"cache_control\":{\"type\":\"ephemeral\"}}]}",
+		    "m", PROVIDER_LITELLM, CHAT },
+	};
+	static const struct understood hidden[] = {
+		{ "{\"model\":\"m\",\"max_tokens\":9,\"extra_body\":{\"max_tokens\":"
+		  "99999}}",
+		    NULL, PROVIDER_LITELLM, CHAT },
+		{ "{\"model\":\"m\",\"fallbacks\":[{\"model\":\"b\",\"max_tokens\":"
+		  "99999}]}",
+		    NULL, PROVIDER_LITELLM, CHAT },
+		{ "{\"model\":\"m\",\"providerOptions\":{\"deepseek\":{\"n\":9}}}", NULL,
+		    PROVIDER_VERCEL, CHAT },
+		{ "{\"model\":\"m\",\"max_to\xe2\x84\xaa"
+		  "ens\":99999}",
+		    NULL, PROVIDER_LITELLM, CHAT }, /* U+212A is a k to some */
+		{ "{\"model\":\"m\",\"me\\u017f\\u017fages\":[]}", NULL, PROVIDER_LITELLM,
+		    CHAT }, /* and U+017F an s */
+		{ "{\"maxOutputTokens\":9,\"providerOptions\":{\"openai\":{"
+		  "\"maxCompletionTokens\":99999}}}",
+		    NULL, PROVIDER_VERCEL, GATEWAY },
+		{ "{\"maxOutputTokens\":9,\"providerOptions\":{\"deepseek\":{"
+		  "\"max_tokens\":99999}}}",
+		    NULL, PROVIDER_VERCEL, GATEWAY },
+	};
+
+	(void)state;
+	assert_understood(rows, COUNT_OF(rows));
+	fields[0] =
+	    (struct http_field){ .name = STR("ai-language-model-id"), .value = STR("m") };
+	head.nfield = 1;
+	for (size_t i = 0; i < COUNT_OF(hidden); i++) {
+		assert_row(hidden[i].body,
+		    !read_call(hidden[i].kind, hidden[i].path, hidden[i].body));
+		assert_row(hidden[i].body, call.error == CALL_AMBIGUOUS);
+	}
+	head.nfield = 0;
+}
+
+/* Through the AI Gateway all sessions use one account: what another's call left there is
+ * neither read nor paid for by this one. */
+static void
+test_a_gateways_references_are_owned_or_taken_out(void **state)
+{
+	static const struct hosted_allowed nothing = { .n = 0 };
+	const struct hosted *which;
+	struct buf sent;
+
+	(void)state;
+	fields[0] =
+	    (struct http_field){ .name = STR("ai-language-model-id"), .value = STR("m") };
+	head.nfield = 1;
+	assert_true(read_call(PROVIDER_VERCEL, GATEWAY,
+	    "{\"prompt\":[{\"role\":\"user\",\"content\":[{\"type\":\"file\",\"data\":{"
+	    "\"type\":\"reference\",\"reference\":{\"openai\":\"file-1\"}}}]}]}"));
+	assert_string_equal(said(), "m @file-1 document");
+
+	assert_true(read_call(PROVIDER_VERCEL, GATEWAY,
+	    "{\"prompt\":[{\"role\":\"assistant\",\"content\":[{\"type\":\"text\","
+	    "\"text\":\"a\",\"providerOptions\":{\"openai\":{\"itemId\":\"msg_1\"}}},"
+	    "{\"type\":\"text\",\"text\":\"b\",\"providerOptions\":{\"azure\":{"
+	    "\"phase\":1,\"itemId\":\"msg_2\"}}}]}]}"));
+	assert_true(hosted_judge(&call, &nothing, true, &which));
+	buf_init(&sent, 4096);
+	assert_true(call_body(&call, &sent));
+	assert_string_equal(buf_cstr(&sent),
+	    "{\"prompt\":[{\"role\":\"assistant\",\"content\":[{\"type\":\"text\","
+	    "\"text\":\"a\"},{\"type\":\"text\",\"text\":\"b\",\"providerOptions\":{"
+	    "\"azure\":{\"phase\":1}}}]}]}");
+	buf_fini(&sent);
+	head.nfield = 0;
 }
 
 static void
@@ -841,6 +935,8 @@ main(void)
 		cmocka_unit_test(test_a_response_is_asked_after_by_its_id),
 		cmocka_unit_test(test_a_gateway_call_is_understood),
 		cmocka_unit_test(test_what_says_two_things_or_brings_a_key_is_refused),
+		cmocka_unit_test(test_what_nobody_would_count_is_counted_or_refused),
+		cmocka_unit_test(test_a_gateways_references_are_owned_or_taken_out),
 		cmocka_unit_test(test_two_fields_that_name_models_must_agree),
 		cmocka_unit_test(test_a_stream_is_asked_for_its_usage),
 		cmocka_unit_test(test_a_clamp_changes_the_limit_and_nothing_else),
