@@ -146,9 +146,9 @@ put_passed(struct buf *to, const struct http_head *head, const bool *drop,
 
 		if (drop[i] || is_named(head->field[i].name, closed_in_responses))
 			continue;
+		at = to->n; /* a name can echo it too */
 		buf_str(to, head->field[i].name);
 		buf_text(to, ": ");
-		at = to->n;
 		buf_str(to, head->field[i].value);
 		if (to->n > at)
 			scrub_text(scrub, to->p + at, to->n - at);

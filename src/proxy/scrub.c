@@ -61,6 +61,71 @@ add_base64(struct scrub *s, struct str secret, size_t skip, const char *last)
 	}
 }
 
+/* What writers of URLs, of JSON (plain, PHP's, and those who think of HTML) and of HTML
+ * put instead of single characters. */
+static const struct escaping {
+	const char *of; /* these; NULL: all that a URL does not take as they are */
+	const char *before;
+	enum { ITSELF, UPPER_HEX, LOWER_HEX, DECIMAL } as;
+	const char *behind;
+} escapings[] = {
+	{ NULL, "%", UPPER_HEX, "" },
+	{ NULL, "%", LOWER_HEX, "" },
+	{ "\"\\", "\\", ITSELF, "" },
+	{ "\"\\/", "\\", ITSELF, "" },
+	{ "<>&='+", "\\u00", LOWER_HEX, "" },
+	{ "<>&='+", "\\u00", UPPER_HEX, "" },
+	{ "<>&=\"'/`", "&#x", UPPER_HEX, ";" },
+	{ "<>&=\"'/`", "&#", DECIMAL, ";" },
+};
+
+static void
+put_escaped(struct buf *to, const struct escaping *e, char c)
+{
+	buf_text(to, e->before);
+	switch (e->as) {
+	case ITSELF:
+		buf_char(to, c);
+		break;
+	case UPPER_HEX:
+		buf_fmt(to, "%02X", c);
+		break;
+	case LOWER_HEX:
+		buf_fmt(to, "%02x", c);
+		break;
+	case DECIMAL:
+		buf_fmt(to, "%d", c);
+		break;
+	}
+	buf_text(to, e->behind);
+}
+
+static bool
+is_escaped(const struct escaping *e, char c)
+{
+	return e->of != NULL ? strchr(e->of, c) != NULL
+			     : !ascii_is_alnum(c) && strchr("-._~", c) == NULL;
+}
+
+/* A secret in which nothing needs that escaping is there already. */
+static void
+add_escaped(struct scrub *s, struct str secret, const struct escaping *e)
+{
+	struct buf *b = new_form(s, secret.n * 6);
+
+	for (size_t i = 0; i < secret.n; i++)
+		if (is_escaped(e, secret.p[i]))
+			put_escaped(b, e, secret.p[i]);
+		else
+			buf_char(b, secret.p[i]);
+	for (size_t i = 0; i + 1 < s->nform; i++)
+		if (str_eq(buf_view(&s->form[i]), buf_view(b))) {
+			buf_fini(b);
+			s->nform--;
+			return;
+		}
+}
+
 void
 scrub_init(struct scrub *s, struct str secret)
 {
@@ -75,6 +140,8 @@ scrub_init(struct scrub *s, struct str secret)
 		add_base64(s, secret, skip, "+/");
 		add_base64(s, secret, skip, "-_");
 	}
+	for (size_t i = 0; i < sizeof(escapings) / sizeof(*escapings); i++)
+		add_escaped(s, secret, &escapings[i]);
 }
 
 void

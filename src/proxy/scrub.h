@@ -5,7 +5,8 @@
  * what could be the beginning of a secret waits for what follows.  Each secret found is
  * overwritten by as many '*'.
  *
- * Encodings: as it is, hexadecimal, base64 (both alphabets, all three alignments).
+ * Encodings: as it is, hexadecimal, base64 (both alphabets, all three alignments),
+ * and as URLs, JSON and HTML escape single characters of it.
  * One answer's; no thread but its worker's.
  */
 #ifndef WEIR_PROXY_SCRUB_H
@@ -13,7 +14,7 @@
 
 #include "base/str.h"
 
-#define SCRUB_FORMS 9
+#define SCRUB_FORMS 17
 
 struct scrub {
 	struct buf form[SCRUB_FORMS]; /* the secret, in each encoding; wiped */

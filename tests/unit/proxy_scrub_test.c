@@ -103,12 +103,45 @@ test_a_secret_too_short_to_look_for_leaves_text_alone(void **state)
 	buf_fini(&out);
 }
 
+static void
+test_a_credential_is_found_however_its_characters_are_escaped(void **state)
+{
+	static const char key[] = "k-Ab/c+d=e&f\"01234567";
+	static const char *const texts[] = {
+		"k-Ab%2Fc%2Bd%3De%26f%2201234567",
+		"k-Ab%2fc%2bd%3de%26f%2201234567",
+		"k-Ab/c+d=e&f\\\"01234567",
+		"k-Ab\\/c+d=e&f\\\"01234567",
+		"k-Ab&#x2F;c+d&#x3D;e&#x26;f&#x22;01234567",
+	};
+
+	(void)state;
+	for (size_t i = 0; i < COUNT_OF(texts); i++)
+		for (size_t n = 1; n <= strlen(texts[i]); n++) {
+			struct str rest = str_of(texts[i]);
+			struct scrub s;
+			struct buf out;
+
+			scrub_init(&s, str_of(key));
+			buf_init(&out, 1000);
+			for (; rest.n > 0; rest = str_sub(rest, n, rest.n))
+				scrub_feed(&s, str_sub(rest, 0, n), &out);
+			scrub_end(&s, &out);
+			scrub_fini(&s);
+			assert_row(
+			    texts[i], strspn(buf_cstr(&out), "*") == strlen(texts[i]));
+			buf_fini(&out);
+		}
+}
+
 int
 main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(
 		    test_a_credential_is_found_in_every_encoding_and_across_pieces),
+		cmocka_unit_test(
+		    test_a_credential_is_found_however_its_characters_are_escaped),
 		cmocka_unit_test(test_only_the_beginning_of_a_secret_waits),
 		cmocka_unit_test(test_a_secret_too_short_to_look_for_leaves_text_alone),
 	};
