@@ -504,12 +504,16 @@ note_room(struct spend *s, const struct ledger_reply *r)
 	}
 }
 
+/* The money covers what the table says the model makes at most.  A larger limit is not
+ * sent on: a header may raise what the model makes. */
 static void
 clamp(struct spend *s)
 {
-	uint64_t limit = bound_limit(&s->bound, s->granted);
+	uint64_t limit = s->granted < s->bound.want ? bound_limit(&s->bound, s->granted)
+						    : s->bound.limit;
+	bool is_beyond_table = s->call.has_limit && s->call.limit > s->bound.limit;
 
-	if (limit >= s->bound.limit)
+	if (!s->bound.can_clamp || (limit >= s->bound.limit && !is_beyond_table))
 		return;
 	s->is_clamped = true;
 	s->asked = s->call.has_limit ? s->call.limit : s->bound.limit;
@@ -543,8 +547,7 @@ on_reserved(void *arg, const struct ledger_reply *r)
 	s->is_held = true;
 	s->granted = r->granted;
 	timer_set(s->e->loop, &s->lease, RENEW);
-	if (s->granted < s->bound.want)
-		clamp(s);
+	clamp(s);
 	tell(s, true);
 }
 

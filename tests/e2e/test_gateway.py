@@ -14,7 +14,7 @@ from rig import manual
 from rig import provider as rig_provider
 from rig import token as tokens
 from rig import weir as rig_weir
-from rig.gateway import ASK, SECRET, SONNET, nano
+from rig.gateway import ASK, SECRET, SONNET, laptop, nano
 from rig.weir import free_port, wait_for
 from rules import LOOPBACK
 
@@ -169,6 +169,16 @@ def test_a_limit_that_is_not_paid_for_is_lowered_and_said(gateway, provider):
     assert g.spent() == provider.bill
 
 
+def test_a_limit_beyond_what_was_paid_for_is_not_sent_on(gateway, provider):
+    """The price table says what a model makes at most, and that is paid; a beta field may raise what it makes."""
+    g = gateway(sessions=laptop("100"))
+    most = int(rig_provider.price(SONNET)["max_output_tokens"])
+    answer = g.messages(max_tokens=most + 1, headers=[("anthropic-beta", "output-more")])
+    assert answer.status == 200 and provider.bodies[0]["max_tokens"] == most
+    assert answer.get("x-weir-clamped") == "max_tokens=%d; asked=%d" % (most, most + 1)
+    assert g.messages(max_tokens=most).get("x-weir-clamped") is None and provider.bodies[1]["max_tokens"] == most
+
+
 def test_strict_mode_refuses_what_does_not_fit(gateway, provider):
     g = gateway(config={"budget": {"mode": "strict"}})
     answer = g.messages(max_tokens=128000)
@@ -255,7 +265,7 @@ def test_an_error_that_echoes_the_key_is_scrubbed_and_costs_nothing(gateway, pro
     key = rig_provider.KEY
     encoded = rig_provider.pathlib.os.fsencode(key)
     forms = [key, encoded.hex(), __import__("base64").b64encode(b"x-api-key: " + encoded).decode()]
-    provider.answer = rig_provider.refused(401, {"error": {"message": " ".join(forms)}}, more=["x-echo: " + key])
+    provider.answer = rig_provider.refused(401, {"error": {"message": " ".join(forms)}}, more=["x-echo: " + key, "x-%s: 1" % key])
     answer = g.messages()
     assert answer.status == 401
     said = answer.body.decode() + repr(answer.headers)
