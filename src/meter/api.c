@@ -277,6 +277,39 @@ has_no_body(struct call *c, const struct model_request *r)
 	return call_fail(c, CALL_MALFORMED, "this request has no body", 0);
 }
 
+static bool
+is_plain_pair(struct str pair)
+{
+	static const struct str known[] = { { "beta", 4 }, { "api-version", 11 },
+		{ "client_version", 14 } };
+	struct str value = pair, key;
+
+	if (!str_split(&value, '=', &key))
+		return false;
+	for (size_t i = 0; i < value.n; i++)
+		if (!is_model_char(value.p[i]))
+			return false;
+	for (size_t i = 0; i < sizeof(known) / sizeof(known[0]); i++)
+		if (str_eq(key, known[i]))
+			return true;
+	return pair.n == 0;
+}
+
+/* Of a call that costs, where its family has no rule of its own: some gateways take the
+ * model, and what else they like, from there before they look into the body. */
+static bool
+is_query_plain(struct call *c)
+{
+	struct str rest = c->path, pair;
+
+	str_split(&rest, '?', &pair);
+	while (str_split(&rest, '&', &pair))
+		if (!is_plain_pair(pair))
+			return call_fail(c, CALL_NOT_METERED,
+			    "the query says more than weir knows", 0);
+	return true;
+}
+
 bool
 call_read(struct call *c, const struct model_request *r, struct arena *a)
 {
@@ -288,7 +321,8 @@ call_read(struct call *c, const struct model_request *r, struct arena *a)
 		return call_fail(c, CALL_NOT_METERED, "nobody meters this path", 0);
 	c->is_free = route->what != COSTS;
 	c->shows = route->what == SHOWS_OBJECT;
-	if (c->api->query != NULL && !c->api->query(c))
+	if (c->api->query != NULL ? !c->api->query(c)
+				  : route->what == COSTS && !is_query_plain(c))
 		return false;
 	if (route->what == IS_OBJECT || route->what == SHOWS_OBJECT)
 		return has_no_body(c, r) && call_refers(c, REFERENCE_RESPONSE, name, 0);

@@ -33,8 +33,8 @@ struct api {
 	/* `model`: from the path, where the route has one; else p is NULL. */
 	bool (*read)(struct call *c, const struct model_request *r, struct str model);
 
-	/* What the query may say; a key in it is taken out of c->path.  NULL: anything.
-	 */
+	/* What the query may say; a key in it is taken out of c->path.  NULL: anything,
+	 * and next to nothing when it costs. */
 	bool (*query)(struct call *c);
 
 	/* Answers: a table of paths for each form, and what to do with the values. */

@@ -80,6 +80,8 @@ file_id(struct str uri)
 	for (size_t i = 0; i < sizeof(roots) / sizeof(*roots) && id.p == NULL; i++)
 		if (str_starts(uri, roots[i]))
 			id = str_sub(uri, roots[i].n, uri.n);
+	if (id.p == NULL)
+		return STR_NONE;
 	for (size_t i = 0; i < id.n; i++)
 		if (!ascii_is_alnum(id.p[i]) && id.p[i] != '-' && id.p[i] != '_')
 			return STR_NONE;

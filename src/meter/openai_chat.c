@@ -368,14 +368,28 @@ ask_for_usage(struct call *c, const struct chat_request *r)
 		    &c->edits, r->options.begin + 1, 0, STR("\"include_usage\":true,"));
 }
 
-/* "model:online" is a model that searches, at OpenRouter. */
+/* "model:online" is a model that searches, at OpenRouter; so are OpenAI's
+ * gpt-…-search-preview and gpt-…-search-api, and sonar, whatever the tools say. */
+static bool
+is_online(struct str model)
+{
+	static const struct str words[] = { { ":online", 7 }, { "-search-", 8 },
+		{ "sonar", 5 } };
+
+	for (size_t at = 0; at < model.n; at++)
+		for (size_t i = 0; i < sizeof(words) / sizeof(*words); i++)
+			if (str_starts(str_sub(model, at, model.n), words[i]))
+				return true;
+	return false;
+}
+
 static bool
 note_online(struct call *c)
 {
 	static const struct openai_tool search = { .type = { "web_search", 10 } };
 
 	for (size_t i = 0; i < c->nmodel; i++)
-		if (str_ends(c->model[i].name, STR(":online")))
+		if (is_online(c->model[i].name))
 			return openai_note_tool(c, &search, client_tools);
 	return true;
 }

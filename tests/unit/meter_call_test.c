@@ -641,6 +641,36 @@ test_gemini_spellings_and_models_must_agree(void **state)
 }
 
 /* Owned is one file; the provider must not read another one by the same URI. */
+/* LiteLLM takes the model of the query before the body's. */
+static void
+test_query_of_a_call_that_costs_says_nothing_of_it(void **state)
+{
+	static const struct {
+		const char *path;
+		bool is_fine;
+	} rows[] = {
+		{ "/v1/chat/completions", true },
+		{ "/v1/chat/completions?", true },
+		{ "/v1/chat/completions?api-version=2026-01-01", true },
+		{ "/v1/chat/completions?beta=true&api-version=1", true },
+		{ "/v1/chat/completions?model=dear", false },
+		{ "/v1/chat/completions?beta=true&model=dear", false },
+		{ "/v1/chat/completions?beta=true;model=dear", false },
+		{ "/v1/chat/completions?beta=true%26model=dear", false },
+		{ "/v1/chat/completions?%6dodel=dear", false },
+		{ "/v1/chat/completions?model", false },
+		{ "/v1/chat/completions?beta=true#&model=dear", false },
+	};
+
+	(void)state;
+	for (size_t i = 0; i < COUNT_OF(rows); i++) {
+		bool is_read =
+		    read_call(PROVIDER_LITELLM, rows[i].path, "{\"model\":\"m\"}");
+		assert_row(rows[i].path, is_read == rows[i].is_fine);
+		assert_row(rows[i].path, is_read || call.error == CALL_NOT_METERED);
+	}
+}
+
 static void
 test_file_has_one_name_or_is_fetched(void **state)
 {
@@ -739,6 +769,7 @@ main(void)
 		cmocka_unit_test(test_clients_words_cannot_break_a_header),
 		cmocka_unit_test(test_facts_for_the_bound_are_read),
 		cmocka_unit_test(test_gemini_spellings_and_models_must_agree),
+		cmocka_unit_test(test_query_of_a_call_that_costs_says_nothing_of_it),
 		cmocka_unit_test(test_file_has_one_name_or_is_fetched),
 		cmocka_unit_test(test_key_in_the_query_goes_no_further),
 		cmocka_unit_test(test_free_counter_is_asked_the_same_question),

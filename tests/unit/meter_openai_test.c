@@ -387,6 +387,8 @@ test_what_nobody_would_count_is_counted_or_refused(void **state)
 		    "m either-dear either-b", PROVIDER_LITELLM, CHAT },
 		{ "{\"model\":\"m\",\"context_window_fallback_dict\":{\"m\":\"dear\"}}",
 		    "m either-dear", PROVIDER_LITELLM, CHAT },
+		{ "{\"model\":\"gpt-4o-search-preview\"}",
+		    "gpt-4o-search-preview !web_search", PROVIDER_OPENAI, CHAT },
 		{ "{\"model\":\"m\",\"tools\":[{\"type\":\"function\",\"googleSearch\":{}"
 		  "}"
 		  "]}",
