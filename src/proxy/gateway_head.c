@@ -24,9 +24,11 @@ static const char *const closed_in_requests[] = { "Host", "Content-Length", "Exp
 	NULL };
 
 /* How routers and clouds name what is a key: X-Api-Key, X-Litellm-Api-Key,
- * Cf-Aig-Authorization, Helicone-Auth, X-Amz-Security-Token, X-Portkey-Virtual-Key. */
+ * Cf-Aig-Authorization, Helicone-Auth, X-Amz-Security-Token, X-Portkey-Virtual-Key,
+ * Ocp-Apim-Subscription-Key. */
 static const char *const ends_of_keys[] = { "Authorization", "Api-Key", "Api_Key",
-	"Apikey", "-Auth", "-Token", "-Secret", "-Password", "Virtual-Key", NULL };
+	"Apikey", "-Auth", "-Token", "-Secret", "-Password", "Virtual-Key",
+	"Subscription-Key", NULL };
 
 static bool
 is_a_key(struct str name)
@@ -76,6 +78,16 @@ is_credential(const struct provider *p, struct str name)
 	       str_eq_nocase(name, str_of(p->credential_header));
 }
 
+/* A body that was read as JSON is sent as JSON: under another type, or in another
+ * charset, the same bytes are another request. */
+static bool
+is_closed(const struct spend *s, struct str name)
+{
+	return is_named(name, closed_in_requests) || is_credential(s->route->row, name) ||
+	       is_a_key(name) || rewrite_field(name) != REWRITES_NOTHING ||
+	       (s->call.has_body && str_eq_nocase(name, STR("Content-Type")));
+}
+
 static bool
 may_have_body(struct str method)
 {
@@ -103,10 +115,11 @@ gateway_request(struct buf *to, const struct spend *s, size_t length)
 		host, &s->route->host, s->route->port, s->route->is_https ? 443 : 80)));
 	for (size_t i = 0; i < head->nfield; i++) {
 		struct str name = head->field[i].name;
-		if (!drop[i] && !is_named(name, closed_in_requests) && !is_a_key(name) &&
-		    !is_credential(p, name) && rewrite_field(name) == REWRITES_NOTHING)
+		if (!drop[i] && !is_closed(s, name))
 			put_field(to, name, head->field[i].value);
 	}
+	if (s->call.has_body)
+		buf_text(to, "Content-Type: application/json\r\n");
 	buf_text(to, "Accept-Encoding: identity\r\n");
 	put_credential(to, p);
 	if (length > 0 || may_have_body(head->method))

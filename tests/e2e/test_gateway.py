@@ -250,7 +250,8 @@ def test_a_web_page_of_another_site_is_refused(gateway, provider):
 def test_the_clients_own_credentials_and_hops_do_not_reach_the_provider(gateway, provider):
     g = gateway()
     own = [("Authorization", "Bearer mine"), ("Cookie", "a=b"), ("X-Weir-Session", "x"), ("Connection", "X-Hop"),
-           ("X-Hop", "1"), ("X-HTTP-Method-Override", "DELETE"), ("Accept-Encoding", "br"), ("x-kept", "yes")]
+           ("X-Hop", "1"), ("X-HTTP-Method-Override", "DELETE"), ("Accept-Encoding", "br"), ("x-kept", "yes"),
+           ("X-LiteLLM-API-Key", "mine"), ("Ocp-Apim-Subscription-Key", "mine"), ("X-Amz-Security-Token", "mine")]
     assert g.messages(token="mine-too", headers=own).status == 200
     asked = provider.requests[0]
     for name in ("authorization", "cookie", "x-weir-session", "x-hop", "x-http-method-override", "connection"):
@@ -258,6 +259,14 @@ def test_the_clients_own_credentials_and_hops_do_not_reach_the_provider(gateway,
     assert asked.all("x-api-key") == [rig_provider.KEY] and asked.get("accept-encoding") == "identity"
     assert asked.get("x-kept") == "yes"
     assert b"mine" not in provider.bytes()
+
+
+@pytest.mark.parametrize("kind", ["application/x-www-form-urlencoded", "application/json; charset=utf-7", "multipart/form-data; boundary=x", None])
+def test_a_body_is_sent_as_what_it_was_read_as(gateway, provider, kind):
+    """{"a":"&model=dear"} is a form too, and in UTF-7 the same bytes are other text."""
+    g = gateway()
+    assert g.messages(headers=[("Content-Type", kind)] if kind else []).status == 200
+    assert provider.requests[0].all("content-type") == ["application/json"]
 
 
 def test_an_error_that_echoes_the_key_is_scrubbed_and_costs_nothing(gateway, provider):
