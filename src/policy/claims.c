@@ -492,7 +492,8 @@ turn_of_jti(struct arena *a, struct str jti)
 		char *p = arena_alloc(a, jti.n + 1);
 		assert(p != NULL);
 		p[0] = '=';
-		memcpy(p + 1, jti.p, jti.n);
+		if (jti.n > 0) /* a session without tokens has none */
+			memcpy(p + 1, jti.p, jti.n);
 		return (struct str){ p, jti.n + 1 };
 	}
 	bool is_ok = EVP_Digest(jti.p, jti.n, sum, &n, EVP_sha256(), NULL) == 1;
