@@ -8,6 +8,7 @@
 
 #include "meter/api.h"
 #include "meter/hosted.h"
+#include "meter/reported.h"
 
 /* ---- requests */
 
@@ -1032,6 +1033,7 @@ const struct api api_anthropic_messages = {
 	.on_document = anthropic_document,
 	.on_end = anthropic_end,
 	.state_size = sizeof(struct anthropic),
+	.on_head = reported_head,
 	.cut = anthropic_cut,
 	.counter = anthropic_counter,
 	.counted = { { "input_tokens" } },

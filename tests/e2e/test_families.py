@@ -263,6 +263,9 @@ REPORTED = {
     "openrouter, the caller's key": (costly("openrouter", {
         "cost": 0.000023456, "is_byok": True, "cost_details": {"upstream_inference_cost": 0.0001}}), ()),
     "litellm": (costly("litellm", {}), ["x-litellm-response-cost: 1.23456e-4"]),
+    "litellm, messages": (Family("litellm", "/v1/messages", ASK, SONNET, message), ["x-litellm-response-cost: 1.23456e-4"]),
+    "litellm, messages streamed": (Family("litellm", "/v1/messages", dict(ASK, stream=True), SONNET, message_events,
+                                          stream=True), ["x-litellm-response-cost: 1.23456e-4"]),
     "vercel": (costly("vercel", {"cost": "0.000123456"}, documents=in_metadata), ()),
     "native v4": (costly("vercel", {"cost": "0.000123456"}, documents=native, headers=asks_native(False),
                          path="/v4/ai/language-model", body=PROMPT), ()),
