@@ -104,6 +104,7 @@ static void
 compare(struct check *c, struct str key, const struct row_call *call, usd_nano cost)
 {
 	usd_nano least = cost < call->amount ? cost : call->amount;
+	usd_nano most = cost > call->amount ? cost : call->amount;
 
 	if ((call->flags & LEDGER_ESTIMATED) == 0) {
 		if (call->cost != cost)
@@ -114,7 +115,8 @@ compare(struct check *c, struct str key, const struct row_call *call, usd_nano c
 	if (call->cost < least)
 		say(c, "estimated below what its usage costs", key, false, call->cost,
 		    least);
-	if (call->cost > call->amount && (call->flags & LEDGER_UNHELD) == 0)
+	/* more only where that was surely used: by a provider that kept to no limit */
+	if (call->cost > most && (call->flags & LEDGER_UNHELD) == 0)
 		say(c, "estimated above what was held", key, false, call->cost,
 		    call->amount);
 }

@@ -6,6 +6,8 @@
 
 #include "meter/family.h"
 
+#define NEWS 1024 /* bytes of text, since nothing else was said */
+
 static const struct {
 	const char *type;
 	enum answer_form form;
@@ -68,14 +70,17 @@ answer_free(struct answer *a)
 void
 answer_text(struct answer *a, const struct scan_value *v)
 {
-	if (v->type == JSON_STRING) /* without its quotes */
-		a->usage.text_bytes += v->end - v->begin - 2;
+	if (v->type != JSON_STRING)
+		return;
+	a->usage.text_bytes += v->end - v->begin - 2; /* without its quotes */
+	a->usage.text_least += v->size;
 }
 
 void
 answer_told(struct answer *a)
 {
 	a->told = a->usage.text_bytes;
+	a->ntold++;
 }
 
 /* --- documents --- */
@@ -308,6 +313,44 @@ answer_end(struct answer *a, bool whole)
 		a->usage.state = USAGE_PARTLY;
 	doubt(a);
 	return &a->usage;
+}
+
+static bool
+has_news(struct answer *a)
+{
+	uint64_t text = a->usage.text_least;
+
+	if (a->ntold == a->seen_told && text - a->seen_text < NEWS)
+		return false;
+	a->seen_told = a->ntold;
+	a->seen_text = text;
+	return true;
+}
+
+/* What says that it is all, and is followed by text, was not the end. */
+static bool
+is_ending(struct answer *a, const struct usage *u)
+{
+	if ((u->state == USAGE_ALL || a->has_ended) && !a->is_over) {
+		a->is_over = true;
+		a->over_at = u->text_least;
+	}
+	return a->is_over && a->over_at == u->text_least;
+}
+
+bool
+answer_so_far(struct answer *a, struct usage *u)
+{
+	struct answer *now;
+
+	if (a->form == ANSWER_EMPTY || a->form == ANSWER_OTHER || !has_news(a))
+		return false;
+	now = mem_alloc(sizeof(*now));
+	*now = *a;
+	a->call->api->on_end(now);
+	*u = now->usage;
+	free(now);
+	return !is_ending(a, u);
 }
 
 bool

@@ -43,6 +43,7 @@ struct answer {
 	    has_ended; /* set by on_document: the family's own end of a stream was seen */
 	bool has_failed; /* set by on_document: the stream says that it broke */
 	uint64_t told;   /* answer_told(): as much text as the usage is of */
+	uint64_t ntold;  /* and how often */
 
 	/* answer.c's */
 	struct sse sse;
@@ -53,6 +54,9 @@ struct answer {
 	size_t nhead;
 	bool is_split; /* it is more than one line */
 	enum scan_state scanned;
+	uint64_t seen_told, seen_text; /* when answer_so_far() last looked */
+	uint64_t over_at;              /* text_least when the last word was there */
+	bool is_over;
 	bool is_passing; /* an event too long to hold back */
 	bool has_document;
 };
@@ -70,6 +74,13 @@ void answer_free(struct answer *a);
 void answer_feed(struct answer *a, struct str in, struct buf *pass);
 /* The body is over.  `whole`: as its framing said; else it broke off. */
 const struct usage *answer_end(struct answer *a, bool whole);
+/*
+ * What a stream has said and delivered by now: the running totals as runs, and the text.
+ * All of it is the least that was made: what is hidden and not announced as a count is
+ * not in it.  False: nothing new of note since the last time, or the stream's last word
+ * is there and no text came behind it, so that its own end is near.
+ */
+bool answer_so_far(struct answer *a, struct usage *u) MUST_CHECK;
 /* Between two events, so that a cut there leaves nothing half said. */
 bool answer_is_between(const struct answer *a);
 /* Ends the stream as the family does when the limit is reached.  False: it has no way. */

@@ -44,8 +44,10 @@ struct api {
 	size_t nline_paths;
 	scan_fn *on_value;                     /* arg is the struct answer */
 	void (*on_document)(struct answer *a); /* an event, or the whole body, is read */
-	void (*on_end)(struct answer *a);      /* nothing more comes; fills a->usage */
-	size_t state_size;                     /* of a->state, zeroed */
+	/* Nothing more comes: fills a->usage from the state, which stays as it is.  Also
+	 * of a copy of the answer, for the running totals of a stream that goes on. */
+	void (*on_end)(struct answer *a);
+	size_t state_size; /* of a->state, zeroed */
 	/* Fields of the head that say something (a cost); may be NULL. */
 	void (*on_head)(struct answer *a, const struct http_head *head);
 

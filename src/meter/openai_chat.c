@@ -436,7 +436,8 @@ struct chat {
 	bool is_finished; /* a choice told why it ended */
 	bool is_final;    /* usage came where nothing follows it */
 	struct reported gateway;
-	int64_t choices; /* the largest index that was seen, plus one */
+	int64_t choices;     /* the largest index that was seen, plus one */
+	uint64_t thought[2]; /* text under each of the two names for it */
 
 	/* of the document that is read */
 	bool has_choice, has_error, says_usage;
@@ -566,6 +567,25 @@ take_text(struct answer *a, const struct scan_value *v, size_t offset)
 	answer_text(a, v);
 }
 
+static uint64_t
+thought(const struct chat *s)
+{
+	return s->thought[0] > s->thought[1] ? s->thought[0] : s->thought[1];
+}
+
+/* Some send it twice, under both names. */
+static void
+take_thought(struct answer *a, const struct scan_value *v, size_t offset)
+{
+	struct chat *s = a->state;
+	uint64_t least = a->usage.text_least - thought(s);
+
+	answer_text(a, v);
+	if (v->type == JSON_STRING)
+		s->thought[offset] += v->size;
+	a->usage.text_least = least + thought(s);
+}
+
 static void
 take_cost(struct answer *a, const struct scan_value *v, size_t offset)
 {
@@ -639,8 +659,8 @@ take_error(struct answer *a, const struct scan_value *v, size_t offset)
 
 #define SPOKEN_ROWS(where) \
 	ROW(take_text, 0, "choices", "[]", where, "content") \
-	ROW(take_text, 0, "choices", "[]", where, "reasoning") \
-	ROW(take_text, 0, "choices", "[]", where, "reasoning_content") \
+	ROW(take_thought, 0, "choices", "[]", where, "reasoning") \
+	ROW(take_thought, 1, "choices", "[]", where, "reasoning_content") \
 	ROW(take_text, 0, "choices", "[]", where, "refusal") \
 	ROW(take_text, 0, "choices", "[]", where, "audio", "transcript") \
 	ROW(take_spoken, 0, "choices", "[]", where, "audio", "id") \

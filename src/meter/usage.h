@@ -62,7 +62,8 @@ struct usage {
 	/* for estimates */
 	uint64_t
 	    text_bytes; /* of model output in the answer: text, reasoning, tool input */
-	int64_t announced; /* the family's own running estimate of hidden output */
+	uint64_t text_least; /* the same without its escapes, and nothing twice */
+	int64_t announced;   /* the family's own running estimate of hidden output */
 
 	/* a cost in the answer itself (gateways) */
 	bool has_reported;

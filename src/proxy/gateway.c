@@ -171,9 +171,56 @@ put_chunk(struct gateway *g, struct str s)
 		buf_text(&g->down, "\r\n");
 }
 
-/* Text of the answer, its codings off. */
+void
+gateway_cut(struct gateway *g, enum reason reason)
+{
+	struct buf ending;
+
+	if (g->is_settling)
+		return;
+	buf_init(&ending, 65536);
+	g->x->flags |= FLAG_STREAM_CUT;
+	g->is_client_kept = false;
+	if (g->answer != NULL && g->answer->form == ANSWER_EVENTS &&
+	    answer_is_between(g->answer) && answer_cut(g->answer, &ending)) {
+		put_chunk(g, buf_view(&ending));
+		finish(g, REASON_NONE, CLOSE_WEIR, false);
+		g->x->error = reason_row(reason)->name;
+	} else {
+		fail(g, reason, CLOSE_WEIR, NULL);
+	}
+	buf_fini(&ending);
+	stream_kick(g->client);
+}
+
+/* ---- what it costs by now */
+
+/* A live stream; a document was made before its first byte came. */
+static bool
+is_runaway(const struct gateway *g)
+{
+	return g->answer != NULL &&
+	       (g->answer->form == ANSWER_EVENTS || g->spend->call.is_stream) &&
+	       spend_is_passed(g->spend, g->answer);
+}
+
+/* It ends as if its limit had been reached; within an event that does not end, broken. */
 static void
-take_text(struct gateway *g, struct str text)
+stop_runaway(struct gateway *g, size_t taken)
+{
+	bool is_event = g->answer->form == ANSWER_EVENTS;
+
+	if (g->is_runaway)
+		g->runaway += taken;
+	g->is_runaway = true;
+	if (!is_event || answer_is_between(g->answer) || g->runaway > ANSWER_HELD_MAX)
+		gateway_cut(g, REASON_BUDGET_INSUFFICIENT_FOR_REQUEST);
+}
+
+/* ---- the answer's text */
+
+static void
+take_piece(struct gateway *g, struct str text)
 {
 	bool hides = g->answer != NULL && g->spend->call.hides_usage;
 
@@ -187,11 +234,39 @@ take_text(struct gateway *g, struct str text)
 	put_chunk(g, buf_view(&g->clean));
 }
 
+/* To the end of a line, behind which an event may end. */
+static struct str
+take_line(struct str *text)
+{
+	size_t end;
+	struct str line =
+	    str_find(*text, '\n', &end) ? str_sub(*text, 0, end + 1) : *text;
+
+	*text = str_sub(*text, line.n, text->n);
+	return line;
+}
+
+/* Text of the answer, its codings off. */
+static void
+take_text(struct gateway *g, struct str text)
+{
+	while (text.n > 0 && !g->is_settling) {
+		struct str piece = text;
+		if (g->is_runaway)
+			piece = take_line(&text);
+		else
+			text = STR_NONE;
+		take_piece(g, piece);
+		if (g->is_runaway || is_runaway(g))
+			stop_runaway(g, piece.n);
+	}
+}
+
 /* Nothing follows: what is still held may pass. */
 static void
 take_last(struct gateway *g)
 {
-	take_text(g, STR_NONE);
+	take_piece(g, STR_NONE);
 	buf_reset(&g->clean);
 	scrub_end(&g->scrub, &g->clean);
 	put_chunk(g, buf_view(&g->clean));
@@ -204,8 +279,11 @@ decode(struct gateway *g, struct str in)
 	enum coding_result r;
 	struct str text;
 
-	while ((r = decoder_next(g->decoder, &in, &text)) == CODING_DATA)
+	while ((r = decoder_next(g->decoder, &in, &text)) == CODING_DATA) {
 		take_text(g, text);
+		if (g->is_settling)
+			return false;
+	}
 	if (r == CODING_MORE || r == CODING_DONE)
 		return true;
 	fail(g, REASON_UPSTREAM_MALFORMED, CLOSE_WEIR,
@@ -382,43 +460,6 @@ origin_ended(struct gateway *g, bool is_clean)
 	    is_clean ? "the provider closed early" : "the provider broke the connection");
 }
 
-/* More output than was paid for: it ends here, as if the limit had been reached. */
-static bool
-is_runaway(const struct gateway *g)
-{
-	const struct spend *s = g->spend;
-	struct run total;
-
-	if (g->answer == NULL || g->answer->form != ANSWER_EVENTS ||
-	    !answer_is_between(g->answer))
-		return false;
-	total = usage_total(&g->answer->usage);
-	return total.output > 0 && s->bound.limit > 0 &&
-	       (uint64_t)total.output > s->bound.limit * s->call.answers;
-}
-
-void
-gateway_cut(struct gateway *g, enum reason reason)
-{
-	struct buf ending;
-
-	if (g->is_settling)
-		return;
-	buf_init(&ending, 65536);
-	g->x->flags |= FLAG_STREAM_CUT;
-	g->is_client_kept = false;
-	if (g->answer != NULL && g->answer->form == ANSWER_EVENTS &&
-	    answer_is_between(g->answer) && answer_cut(g->answer, &ending)) {
-		put_chunk(g, buf_view(&ending));
-		finish(g, REASON_NONE, CLOSE_WEIR, false);
-		g->x->error = reason_row(reason)->name;
-	} else {
-		fail(g, reason, CLOSE_WEIR, NULL);
-	}
-	buf_fini(&ending);
-	stream_kick(g->client);
-}
-
 /* ---- both sides */
 
 /* False: the client takes no more for now, or is gone. */
@@ -494,8 +535,6 @@ read_origin(struct gateway *g)
 		if (g->down.is_over)
 			fail(g, REASON_UPSTREAM_MALFORMED, CLOSE_WEIR,
 			    "more comes out of the answer's coding than fits");
-		else if (is_runaway(g))
-			gateway_cut(g, REASON_BUDGET_INSUFFICIENT_FOR_REQUEST);
 	}
 	if (!g->is_settling)
 		stream_kick(&g->origin->stream);

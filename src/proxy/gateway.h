@@ -55,6 +55,8 @@ struct gateway {
 	bool has_head, has_answered;
 	bool is_chunked, is_client_kept;
 	bool is_client_gone;
+	bool is_runaway;  /* it has cost more than is held */
+	size_t runaway;   /* bytes that passed since, up to where it can be cut */
 	bool is_settling; /* the origin has nothing more to say */
 	bool is_whole;    /* it said all */
 	bool is_ended;    /* the client's end is written, when all of `down` is */

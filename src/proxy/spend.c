@@ -822,6 +822,30 @@ put_usage(struct buf *to, const struct spend *s, const struct usage *u)
 }
 
 static usd_nano
+least_of(const struct spend *s, const struct usage *u)
+{
+	usd_nano least;
+
+	return estimate_least(u, &s->call, s->x->snapshot->prices, s->day, &least) ? least
+										   : 0;
+}
+
+/* What runs in the background goes on, whoever reads. */
+bool
+spend_is_passed(const struct spend *s, struct answer *a)
+{
+	struct usage *u;
+	bool is_passed;
+
+	if (!s->is_held || s->call.is_background)
+		return false;
+	u = mem_alloc(sizeof(*u));
+	is_passed = answer_so_far(a, u) && least_of(s, u) > s->granted;
+	free(u);
+	return is_passed;
+}
+
+static usd_nano
 ceiling_of(struct spend *s, struct usage *u)
 {
 	const struct settings *set = s->x->snapshot->settings;
@@ -829,6 +853,7 @@ ceiling_of(struct spend *s, struct usage *u)
 		.day = s->day,
 		.bound = &s->bound,
 		.reserved = s->granted,
+		.least = least_of(s, u),
 		.ms = loop_now(s->e->loop) - s->sent_at,
 		.max_tokens_per_second = (uint64_t)set->gateway_max_tokens_per_second,
 		.runs_on = s->call.api->shape == SHAPE_GOOGLE || s->call.is_background };

@@ -106,6 +106,11 @@ void spend_answered(struct spend *s, const struct http_head *response);
 /* So much of the answer was read: what it names belongs to the session from now on. */
 void spend_keep(struct spend *s, const struct answer *a);
 /*
+ * By what was said and delivered so far, which is the least that it can be
+ * (estimate_least), the stream has cost more than is held.
+ */
+bool spend_is_passed(const struct spend *s, struct answer *a) MUST_CHECK;
+/*
  * The answer is over, or nothing more of it will be read.  done() runs when the ledger
  * has it, or is not to be waited for.  False: there is nothing to settle, and done() does
  * not run.

@@ -89,6 +89,7 @@ call_back(struct scan *s, uint64_t mask, enum json_token type, uint64_t end)
 		.type = type,
 		.text = { s->text, s->text_n },
 		.is_cut = s->is_cut,
+		.size = s->text_size,
 		.key = s->key_at,
 		.begin = s->begin,
 		.end = end,
@@ -115,6 +116,7 @@ add_text(struct scan *s, const char *p, size_t n)
 	if (!s->is_wanted)
 		return;
 	s->is_cut |= n > room;
+	s->text_size += n;
 	n = n < room ? n : room;
 	memcpy(s->text + s->text_n, p, n);
 	s->text_n += n;
@@ -124,6 +126,7 @@ static void
 begin_text(struct scan *s, bool is_wanted)
 {
 	s->text_n = 0;
+	s->text_size = 0;
 	s->is_cut = false;
 	s->is_wanted = is_wanted;
 }

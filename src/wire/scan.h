@@ -29,6 +29,7 @@ struct scan_value {
 	enum json_token type;
 	struct str text; /* of a STRING (unescaped) or NUMBER; good inside the call */
 	bool is_cut;     /* `text` is only the beginning */
+	uint64_t size;   /* of all of it, unescaped */
 	/* Offsets in the document: of its key's first quote (in an array, of the value
 	 * itself), of the value's first byte, and behind its last.  OBJECT and ARRAY, and
 	 * their ends, are one bracket each. */
@@ -65,6 +66,7 @@ struct scan {
 	uint8_t is_object[SCAN_DEPTH / 8];
 	const char *rest; /* of true, false, null */
 	enum json_token word;
+	uint64_t text_size;
 	size_t text_n;
 	char text[SCAN_TEXT];
 };

@@ -591,6 +591,73 @@ test_cut_stream_ends_as_the_family_ends(void **state)
 	}
 }
 
+/* --- while it comes --- */
+
+#define GEMINI(text, more, output) \
+	"data: {\"candidates\":[{\"content\":{\"parts\":[{\"text\":\"" text "\"}]}" more \
+	"}],\"usageMetadata\":{\"promptTokenCount\":5,\"candidatesTokenCount\":" output \
+	"}}\n\n"
+
+static void
+test_running_totals_are_there_while_the_stream_goes_on(void **state)
+{
+	static const struct sent s = { SSE, "", 0, "{}", SSE_GEMINI, PROVIDER_GEMINI };
+	struct answer *a = begin(&s);
+	static struct usage u;
+
+	(void)state;
+	assert_false(answer_so_far(a, &u)); /* nothing was said */
+	answer_feed(a, str_of(GEMINI("a", "", "3")), NULL);
+	assert_true(answer_so_far(a, &u));
+	assert_true(u.nrun == 1 && u.run[0].input_total == 5 && u.run[0].output == 3);
+	assert_false(answer_so_far(a, &u)); /* nothing new */
+	answer_feed(a, str_of(GEMINI("b", "", "6")), NULL);
+	assert_true(answer_so_far(a, &u) && u.nrun == 1 && u.run[0].output == 6);
+	answer_feed(a, str_of(GEMINI("", ",\"finishReason\":\"STOP\"", "7")), NULL);
+	assert_false(answer_so_far(a, &u)); /* its last word: the end is near */
+	answer_feed(a, str_of(GEMINI("c", "", "900")), NULL);
+	assert_true(answer_so_far(a, &u) && u.run[0].output == 900); /* it was not */
+	u = *answer_end(a, false);
+	assert_true(u.nrun == 1 && u.run[0].output == 900);
+	answer_free(a);
+}
+
+#define SPOKEN(delta) "data: {\"choices\":[{\"index\":0,\"delta\":{" delta "}}]}\n\n"
+
+static void
+test_text_is_sure_without_escapes_and_once(void **state)
+{
+	static const struct {
+		const char *event;
+		uint64_t bytes, least;
+	} said[] = {
+		{ SPOKEN("\"content\":\"\\u003c\\u00e9\\n\""), 14, 4 },
+		{ SPOKEN("\"reasoning\":\"abc\",\"reasoning_content\":\"abc\""), 6, 3 },
+		{ SPOKEN("\"reasoning_content\":\"abcd\""), 4, 4 },
+	};
+
+	(void)state;
+	for (size_t i = 0; i < COUNT_OF(said); i++) {
+		struct sent s = { SSE, said[i].event, 0, NULL, "/v1/chat/completions",
+			PROVIDER_OPENAI };
+		struct usage u = read_pieces(&s, 5, false);
+
+		assert_row(said[i].event, u.text_bytes == said[i].bytes);
+		assert_row(said[i].event, u.text_least == said[i].least);
+	}
+}
+
+static void
+test_a_string_s_size_is_all_of_it(void **state)
+{
+	static char body[2000];
+	struct sent s = { SSE, body, 0, NULL, "/v1/chat/completions", PROVIDER_OPENAI };
+
+	(void)state;
+	snprintf(body, sizeof(body), SPOKEN("\"content\":\"%01000d\""), 0);
+	assert_int_equal(read_pieces(&s, 7, false).text_least, 1000);
+}
+
 /* --- what the client does not see --- */
 
 #define CHUNK(n) \
@@ -677,6 +744,9 @@ main(void)
 		cmocka_unit_test(test_more_iterations_than_room_are_absurd_not_forgotten),
 		cmocka_unit_test(test_delivered_text_and_announced_thinking_are_counted),
 		cmocka_unit_test(test_cut_stream_ends_as_the_family_ends),
+		cmocka_unit_test(test_running_totals_are_there_while_the_stream_goes_on),
+		cmocka_unit_test(test_text_is_sure_without_escapes_and_once),
+		cmocka_unit_test(test_a_string_s_size_is_all_of_it),
 		cmocka_unit_test(
 		    test_usage_that_was_not_asked_for_is_taken_out_at_any_cut),
 		cmocka_unit_test(test_event_too_long_to_hold_passes),

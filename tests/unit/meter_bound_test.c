@@ -376,7 +376,7 @@ test_missing_usage_is_charged_at_a_ceiling(void **state)
 		read_at(PROVIDER_ANTHROPIC, "/v1/messages", rows[i].body);
 		assert_row(rows[i].name, bound_with(&b, 0, 0) == BOUND_OK);
 		struct estimate_input in = { prices, 0, &b, b.want, rows[i].ms,
-			rows[i].rate, rows[i].runs_on };
+			rows[i].rate, rows[i].runs_on, 0 };
 
 		if (u.nrun > 0)
 			usage_name(u.model, STR("m"));
@@ -407,7 +407,7 @@ test_ceiling_counts_all_answers_and_all_that_was_asked(void **state)
 	    "{\"model\":\"m\",\"max_tokens\":4000,\"n\":8}");
 	assert_int_equal(bound_with(&b, 0, 0), BOUND_OK);
 	estimate(&u, &call,
-	    &(struct estimate_input){ prices, 0, &b, b.want, 2500, 400, false });
+	    &(struct estimate_input){ prices, 0, &b, b.want, 2500, 400, false, 0 });
 	assert_int_equal(u.run[0].output, 8 * (3 * 400 + 64));
 
 	u = (struct usage){ .nrun = 1, .run = { { .input_total = 50, .output = 7 } } };
@@ -416,7 +416,7 @@ test_ceiling_counts_all_answers_and_all_that_was_asked(void **state)
 	assert_int_equal(bound_with(&b, 0, 0), BOUND_OK);
 	assert_int_equal(
 	    estimate(&u, &call,
-		&(struct estimate_input){ prices, 0, &b, b.want, 0, 0, false }),
+		&(struct estimate_input){ prices, 0, &b, b.want, 0, 0, false, 0 }),
 	    (50 * 2000 + 71 * 10000) * 22 / 10);
 
 	u = (struct usage){ .nrun = 1, .run = { { .input_total = 50, .output = 7 } } };
@@ -425,8 +425,77 @@ test_ceiling_counts_all_answers_and_all_that_was_asked(void **state)
 	    "{\"model\":\"m\",\"max_tokens\":4000,\"prediction\":[\"0123456789\"]}");
 	assert_int_equal(bound_with(&b, 0, 0), BOUND_OK);
 	estimate(
-	    &u, &call, &(struct estimate_input){ prices, 0, &b, b.want, 0, 0, false });
+	    &u, &call, &(struct estimate_input){ prices, 0, &b, b.want, 0, 0, false, 0 });
 	assert_int_equal(u.run[0].output, 7 + 64 + 14);
+}
+
+static void
+test_what_is_sure_is_totals_and_the_longest_tokens(void **state)
+{
+	static const struct {
+		const char *name;
+		struct usage usage;
+		int64_t input, output; /* that are paid for */
+	} rows[] = {
+		{ "nothing", { .nrun = 0 }, 0, 0 },
+		{ "text", { .text_bytes = 90000, .text_least = 12800 }, 0, 100 },
+		{ "part of a token", { .text_least = 127 }, 0, 0 },
+		{ "a total",
+		    { .nrun = 1, .run = { { .input_total = 50, .output = 700 } } }, 50,
+		    700 },
+		{ "the larger of both",
+		    { .nrun = 1,
+			.run = { { .input_total = 50, .output = 7 } },
+			.text_least = 12800 },
+		    50, 100 },
+		{ "announced is not said", { .announced = 5000 }, 0, 0 },
+		{ "absurd totals are none",
+		    { .nrun = 1,
+			.run = { { .input_total = 50, .output = 700 } },
+			.is_absurd = true,
+			.text_least = 128 },
+		    0, 1 },
+		{ "nor are torn ones",
+		    { .nrun = 1, .run = { { .input_total = 50, .cache_read = 51 } } }, 0,
+		    0 },
+		{ "of a model without a price",
+		    { .nrun = 1,
+			.run = { { .model = "nobody", .output = 3 } },
+			.model = "nobody" },
+		    0, 3 },
+	};
+
+	(void)state;
+	read_at(PROVIDER_ANTHROPIC, "/v1/messages", "{\"model\":\"m\",\"max_tokens\":9}");
+	for (size_t i = 0; i < COUNT_OF(rows); i++) {
+		usd_nano least;
+
+		assert_row(rows[i].name,
+		    estimate_least(&rows[i].usage, &call, prices, 0, &least));
+		assert_row(
+		    rows[i].name, least == rows[i].input * 2000 + rows[i].output * 10000);
+	}
+}
+
+static void
+test_what_is_surely_above_the_reservation_has_no_lid(void **state)
+{
+	struct usage u = { .nrun = 1,
+		.run = { { .input_total = 50, .output = 700 } },
+		.text_bytes = 10000 };
+	struct bound b;
+
+	(void)state;
+	read_at(
+	    PROVIDER_ANTHROPIC, "/v1/messages", "{\"model\":\"m\",\"max_tokens\":100}");
+	assert_true(bound_with(&b, 0, 0) == BOUND_OK);
+	struct estimate_input in = { .prices = prices, .bound = &b, .reserved = b.want };
+
+	usage_name(u.model, STR("m"));
+	assert_true(estimate_least(&u, &call, prices, 0, &in.least));
+	assert_true(in.least > in.reserved);
+	assert_int_equal(estimate(&u, &call, &in), 50 * 2000 + (4001 + 64) * 10000);
+	assert_int_equal(u.run[0].output, 4001 + 64);
 }
 
 int
@@ -442,6 +511,8 @@ main(void)
 		cmocka_unit_test(test_clamp_leaves_room_to_think),
 		cmocka_unit_test(test_missing_usage_is_charged_at_a_ceiling),
 		cmocka_unit_test(test_ceiling_counts_all_answers_and_all_that_was_asked),
+		cmocka_unit_test(test_what_is_sure_is_totals_and_the_longest_tokens),
+		cmocka_unit_test(test_what_is_surely_above_the_reservation_has_no_lid),
 	};
 
 	return cmocka_run_group_tests(tests, set_up, tear_down);
