@@ -90,7 +90,11 @@ compute(struct check *c, struct str key, const struct row_call *call,
 	switch (cost_of(table_of(c, call->prices), &kept->usage, day, out)) {
 	case COST_OK:
 		return true;
-	case COST_UNPRICED:
+	case COST_UNPRICED: /* so it was charged at a ceiling */
+		if ((call->flags & LEDGER_ESTIMATED) != 0) {
+			*out = 0;
+			return true;
+		}
 		say(c, "its table has no price for its model", key, false, call->cost, 0);
 		return false;
 	case COST_TOO_LARGE:

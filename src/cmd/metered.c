@@ -151,12 +151,14 @@ deny_money(struct metered *m, const struct recorded *r, const struct terms *t,
 		     : REASON_BUDGET_INSUFFICIENT_FOR_REQUEST);
 }
 
+/* As the gateway does: to what was granted, and never above what the table covers. */
 static void
-clamp(struct metered *m, const struct bound *b)
+clamp(struct metered *m, const struct bound *b, usd_nano want)
 {
-	uint64_t limit = bound_limit(b, m->reserve);
+	uint64_t limit = m->reserve < want ? bound_limit(b, m->reserve) : b->limit;
+	bool is_beyond_table = m->call.has_limit && m->call.limit > b->limit;
 
-	if (limit >= b->limit)
+	if (!b->can_clamp || (limit >= b->limit && !is_beyond_table))
 		return;
 	m->is_clamped = true;
 	m->limit = limit;
@@ -191,8 +193,7 @@ reserve(struct metered *m, const struct recorded *r, const struct terms *t,
 	if (m->admitted == 0)
 		return;
 	m->action = t->parallel > 1 ? METERED_MIXED : METERED_ALLOW;
-	if (m->reserve < want)
-		clamp(m, b);
+	clamp(m, b, want);
 }
 
 static enum reason

@@ -86,6 +86,17 @@ def test_a_redis_ledger_is_corrected_while_weir_uses_it(redis, gateway, provider
     assert g.messages().get("x-weir-reason") == "session_revoked"
 
 
+def test_a_ceiling_for_a_model_without_a_price_is_no_error_of_the_ledgers(gateway, provider):
+    g = gateway()
+
+    provider.answer = lambda p, conn, request, body: conn.send(
+        rig_provider.whole({"type": "message", "model": "somebody-elses-model", "content": [{"type": "text", "text": "x"}],
+                            "stop_reason": "end_turn", "usage": {"input_tokens": 12, "output_tokens": 5}}))
+    assert g.messages().status == 200 and g.spent() > 0
+    done = g.ledger("verify", "--prices", str(rig_provider.PRICES))
+    assert done.returncode == 0, done.stdout
+
+
 def test_a_spent_budget_refuses_in_the_words_of_the_family(gateway, provider):
     g = gateway(sessions={"required": False, "default": {"sid": "s1", "tenant": "acme", "budget": {"sessionUsd": "0.000001"}}})
     answer = g.messages()

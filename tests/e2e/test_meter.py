@@ -103,3 +103,12 @@ def test_every_line_of_a_batch_is_answered():
     assert [line["id"] for line in said] == [1, None, 2, 3]
     assert said[0]["action"] == "mixed" and said[0]["admitted"] == 3
     assert all("error" in line for line in said[1:])
+
+
+def test_a_limit_above_the_tables_is_lowered_though_the_budget_would_do():
+    call = {"id": 1, "family": "openai_chat", "prices": PRICES, "response": None,
+            "request": {"method": "POST", "path": "/v1/chat/completions", "headers": {},
+                        "body": dict(REQUEST, max_tokens=5000)},
+            "state": {"session_budget_nano": 10**9, "session_spent_nano": 0}}
+    said = json.loads(batch(call).stdout)
+    assert (said["action"], said["clamp"]) == ("allow", {"field": "max_tokens", "asked": 5000, "value": 1000})
