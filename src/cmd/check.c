@@ -12,6 +12,7 @@
 #include "net/roots.h"
 #include "policy/compile.h"
 #include "policy/hosts.h"
+#include "policy/keys.h"
 #include "proxy/route.h"
 
 #define OUTPUT_MAX ((size_t)64 << 20)
@@ -79,6 +80,18 @@ check_providers(const struct settings *s, struct report *rep)
 	prices_free(prices);
 }
 
+static void
+check_profiles(const struct settings *s, const struct ruleset_terms *terms,
+    struct report *rep, struct tally *tally)
+{
+	for (size_t i = 0; i < s->profiles.n; i++) {
+		const struct texts *policies = &s->profiles.p[i].policies;
+		if (policies->n > 0)
+			check_policies((const char *const *)policies->p, policies->n,
+			    terms, rep, tally);
+	}
+}
+
 /* *terms become those of the configuration, when it could be read. */
 static void
 check_config(const char *path, struct ruleset_terms *terms, struct report *rep,
@@ -96,9 +109,11 @@ check_config(const char *path, struct ruleset_terms *terms, struct report *rep,
 	if (s->tls_roots != NULL && !roots_are_usable(s->tls_roots))
 		settings_refuse_roots(s, rep);
 	static_hosts_free(static_hosts_build(s, rep, &n), n);
+	keys_free(keys_load(s, rep));
 	check_providers(s, rep);
 	check_policies(
 	    (const char *const *)s->policies.p, s->policies.n, terms, rep, tally);
+	check_profiles(s, terms, rep, tally);
 	terms->settings = NULL;
 	settings_free(s);
 }

@@ -145,8 +145,8 @@ static const struct row session_key_rows[] = {
 	ROW(alg, "alg", WORD, NULL, 1, 16),
 	ROW(kid, "kid", TEXT, NULL, 1, 128),
 	ROW(secret, "secret", SECRET, NULL, 0, 0),
-	ROW(pem, "pem", SECRET, NULL, 0, 0),
-	ROW(jwks, "jwks", SECRET, NULL, 0, 0),
+	ROW(pem, "pem", PUBLIC_KEY, NULL, 0, 0),
+	ROW(jwks, "jwks", PUBLIC_KEY, NULL, 0, 0),
 	ROW(tenants, "tenants", LIST_text, NULL, 0, 4096),
 	ROW(profiles, "profiles", LIST_text, NULL, 0, 64),
 };

@@ -40,7 +40,8 @@ row_find(
 		rest = str_sub(rest, before.n, rest.n);
 		if (!str_starts(rest, key) || (rest.n > key.n && rest.p[key.n] != '.'))
 			continue;
-		found.has_secret |= rows->row[i].type == &type_SECRET;
+		found.has_secret |= rows->row[i].type == &type_SECRET ||
+				    rows->row[i].type == &type_PUBLIC_KEY;
 		if (rest.n == key.n)
 			found.row = &rows->row[i];
 		else

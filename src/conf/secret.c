@@ -19,6 +19,7 @@ struct resolving {
 	const char *directory;
 	struct secret_files *files;
 	struct report *rep;
+	bool is_public; /* half of a key: all may read it */
 };
 
 static bool
@@ -202,7 +203,7 @@ from_descriptor(const struct resolving *r, struct secret *out, int fd)
 		missing(r, strerror(errno));
 	} else {
 		is_read = accept(r, out, without_newline((struct str){ bytes, n }));
-		if (st.st_mode & S_IROTH)
+		if ((st.st_mode & S_IROTH) && !r->is_public)
 			node_warn(r->t, r->n, r->rep, "secret_readable_by_all",
 			    "chmod o-r; the user that weir runs as must still read it",
 			    "%.*s: every user of this machine can read it",
@@ -283,25 +284,41 @@ static const struct {
 	{ "cred:", is_file_name, from_credentials },
 };
 
-bool
-secret_read(struct secret *out, const struct tree *t, const struct node *n,
-    const char *directory, struct secret_files *files, struct report *rep)
+static bool
+reference_read(const struct resolving *r, struct secret *out)
 {
-	const struct resolving r = { t, n, directory, files, rep };
 	struct str text;
 
-	if (!node_str(t, n, rep, &text))
+	if (!node_str(r->t, r->n, r->rep, &text))
 		return false;
 	for (size_t i = 0; i < sizeof(kinds) / sizeof(kinds[0]); i++) {
 		struct str scheme = str_of(kinds[i].scheme);
 		struct str rest = str_sub(text, scheme.n, text.n);
 		if (str_starts(text, scheme) && kinds[i].is_fit(rest))
-			return kinds[i].resolve(&r, out, rest);
+			return kinds[i].resolve(r, out, rest);
 	}
-	node_error(t, n, rep, "secret_literal",
+	node_error(r->t, r->n, r->rep, "secret_literal",
 	    "write env:NAME, file:PATH or cred:NAME, and keep the secret there",
 	    "the value must be a reference: a secret itself never stands here");
 	return false;
+}
+
+bool
+secret_read(struct secret *out, const struct tree *t, const struct node *n,
+    const char *directory, struct secret_files *files, struct report *rep)
+{
+	const struct resolving r = { t, n, directory, files, rep, false };
+
+	return reference_read(&r, out);
+}
+
+bool
+secret_read_public(struct secret *out, const struct tree *t, const struct node *n,
+    const char *directory, struct secret_files *files, struct report *rep)
+{
+	const struct resolving r = { t, n, directory, files, rep, true };
+
+	return reference_read(&r, out);
 }
 
 void

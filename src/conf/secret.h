@@ -47,6 +47,9 @@ struct secret_files {
  * reporting; n must be hidden (tree_hide) before. */
 bool secret_read(struct secret *out, const struct tree *t, const struct node *n,
     const char *directory, struct secret_files *files, struct report *rep);
+/* The same for a public key: no warning where every user can read the file. */
+bool secret_read_public(struct secret *out, const struct tree *t, const struct node *n,
+    const char *directory, struct secret_files *files, struct report *rep);
 /* False: who asks may not know. */
 bool secret_mark(struct secret_mark *out, const char *path) MUST_CHECK;
 bool secret_mark_eq(const struct secret_mark *a, const struct secret_mark *b);

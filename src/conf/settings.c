@@ -87,6 +87,17 @@ is_bad(const struct load *load, const char *key)
 	return false;
 }
 
+/* Or a part of it: what was written wrong was not left out. */
+static bool
+is_bad_within(const struct load *load, const char *key)
+{
+	for (size_t i = 0; i < ROWS; i++)
+		if (load->written[i] == WRITTEN_BADLY &&
+		    str_starts(str_of(rows[i].key), str_of(key)))
+			return true;
+	return false;
+}
+
 static void
 check_heads(const struct load *load)
 {
@@ -206,16 +217,6 @@ has_laptop_session(const struct settings *s)
 }
 
 static bool
-has_plain_upstream(const struct settings *s)
-{
-	for (size_t i = 0; i < s->gateway_providers.n; i++)
-		if (!str_starts(
-			str_of(s->gateway_providers.p[i].upstream), STR("https://")))
-			return true;
-	return false;
-}
-
-static bool
 forgets_spend(const struct settings *s)
 {
 	return strcmp(s->ledger_url, "memory:") == 0;
@@ -257,8 +258,6 @@ static const struct {
 	    "production: true lets in nobody without a session" },
 	{ "sessions.default", "laptop_session", has_laptop_session,
 	    "sessions.default is for production: false" },
-	{ "gateway.providers", "plain_upstream", has_plain_upstream,
-	    "with production: true a provider's upstream begins with https://" },
 	{ "ledger.url", "memory_ledger", forgets_spend,
 	    "a ledger in memory forgets what was spent, which production: true does not "
 	    "allow" },
@@ -266,16 +265,36 @@ static const struct {
 	    "production: true with a provider wants budget.default.sessionUsd or "
 	    "budget.max.sessionUsd" },
 	{ "budget", "endless_tenant", has_endless_tenant,
-	    "production: true with a provider wants budget.tenants to have \"*\"" },
+	    "production: true with a provider wants budget.tenants to have \"*\": "
+	    "tenants: { \"*\": { usd: \"100\", per: day } }" },
 	{ "audit.on_failure", "drops_records", drops_records,
 	    "with production: true what cannot be recorded is refused, never dropped" },
 };
 
+/* Each at its own place: of several providers it says which. */
+static void
+check_upstreams(const struct load *load)
+{
+	const struct settings *s = load->s;
+
+	for (size_t i = 0; i < s->gateway_providers.n; i++) {
+		const struct provider *p = &s->gateway_providers.p[i];
+		if (str_starts(str_of(p->upstream), STR("http://")))
+			report_add(load->l.rep, SEVERITY_ERROR, p->mark,
+			    s->tree == NULL ? STR_NONE : s->tree->source,
+			    "plain_upstream", NULL,
+			    "with production: true the upstream of %s begins with "
+			    "https://",
+			    p->name);
+	}
+}
+
 static void
 check_production(const struct load *load)
 {
+	check_upstreams(load);
 	for (size_t i = 0; i < sizeof(refused) / sizeof(refused[0]); i++)
-		if (refused[i].is_so(load->s) && !is_bad(load, refused[i].key))
+		if (refused[i].is_so(load->s) && !is_bad_within(load, refused[i].key))
 			key_finding(load->s, load->l.rep, SEVERITY_ERROR, refused[i].key,
 			    refused[i].code, "%s", refused[i].sentence);
 }
@@ -340,6 +359,26 @@ check_directory(const struct settings *s, const char *key, const char *path,
 	free(directory);
 }
 
+static void
+check_ledger(const struct settings *s, struct report *rep)
+{
+	static const char *const schemes[] = { "sqlite:", "redis://",
+		"redis+unix:", "memory:" };
+	const char *url = s->ledger_url;
+	size_t n = sizeof(schemes) / sizeof(schemes[0]), i = 0;
+
+	while (i < n && !str_starts(str_of(url), str_of(schemes[i])))
+		i++;
+	if (i == n)
+		key_finding(s, rep, SEVERITY_ERROR, "ledger.url", "bad_ledger",
+		    "no ledger is at %s: write sqlite:PATH, redis://HOST:PORT/DB or "
+		    "redis+unix:PATH",
+		    url);
+	else if (i == 0)
+		check_directory(
+		    s, "ledger.url", url + strlen(schemes[0]), s->state_dir, rep);
+}
+
 void
 settings_check_user(const struct settings *s, enum severity severity, struct report *rep)
 {
@@ -355,9 +394,13 @@ settings_check_start(const struct settings *s, struct report *rep)
 	settings_check_user(s, SEVERITY_WARNING, rep);
 	if (s->user != NULL && getpwnam(s->user) == NULL)
 		key_finding(s, rep, geteuid() == 0 ? SEVERITY_ERROR : SEVERITY_WARNING,
-		    "user", "no_such_user", "this machine has no user %s", s->user);
+		    "user", "no_such_user",
+		    "this machine has no user %s: make it (useradd --system %s), or name "
+		    "another",
+		    s->user, s->user);
 	if (s->state_dir != NULL)
 		check_directory(s, "state_dir", s->state_dir, NULL, rep);
+	check_ledger(s, rep);
 	if (s->audit_path != NULL)
 		check_directory(s, "audit.path", s->audit_path, s->state_dir, rep);
 }

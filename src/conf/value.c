@@ -244,7 +244,7 @@ enum_read(const struct loading *l, const struct row *row, const struct node *n,
     void *field, const char *const *name, size_t count)
 {
 	struct str text;
-	char hint[80];
+	char hint[128];
 
 	if (!node_str(l->t, n, l->rep, &text))
 		return false;
@@ -364,6 +364,14 @@ reference_read(
 }
 
 static bool
+public_key_read(
+    const struct loading *l, const struct row *row, const struct node *n, void *field)
+{
+	(void)row;
+	return secret_read_public(field, l->t, n, l->directory, l->secret_files, l->rep);
+}
+
+static bool
 reference_same(const void *a, const void *b)
 {
 	return secret_eq(a, b);
@@ -383,3 +391,5 @@ const struct type type_ROOTS = { "system or a path", NULL, roots_read, text_same
 	text_free, NULL, NULL };
 const struct type type_SECRET = { "env:NAME, file:PATH or cred:NAME", NULL,
 	reference_read, reference_same, reference_free, NULL, NULL };
+const struct type type_PUBLIC_KEY = { "env:NAME, file:PATH or cred:NAME", NULL,
+	public_key_read, reference_same, reference_free, NULL, NULL };

@@ -56,6 +56,7 @@ extern const struct type type_RATE, type_BODY_RATE; /* "100/s"; "1KiB/min" */
 extern const struct type type_TEXT, type_TOKEN, type_WORD;
 extern const struct type type_PATH, type_PATH_or_stdout, type_ROOTS;
 extern const struct type type_SECRET;
+extern const struct type type_PUBLIC_KEY;
 extern const struct type type_ENUM_errors, type_ENUM_on_failure;
 extern const struct type type_ENUM_log_level, type_ENUM_log_format;
 extern const struct type type_LIST_listen, type_LIST_path, type_LIST_server;

@@ -57,7 +57,9 @@ read_path(struct route *r, const struct settings *s, struct report *rep)
 	    !str_starts(r->path, STR("/weir/")))
 		return true;
 	finding(s, r->row, rep, "bad_path",
-	    "the path of %s is one like /anthropic; /weir is weir's own", r->row->name);
+	    "the path of %s begins with '/' and is a plain one, like /anthropic; /weir "
+	    "is weir's own",
+	    r->row->name);
 	return false;
 }
 

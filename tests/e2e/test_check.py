@@ -132,11 +132,46 @@ def test_strict_makes_warnings_fail(check):
     (UNRECORDED + "audit: { path: nowhere/audit.jsonl }\n", "weir.yaml:4:16: error: .*no_directory"),
     (GOOD_CONFIG + "state_dir: nowhere/state\n", "weir.yaml:5:12: error: .*no_directory"),
     (UNRECORDED + "state_dir: state/\naudit: { path: state/audit.jsonl }\n", None),
-], ids=["listener", "gateway", "user", "audit", "state", "made"])
+    (GOOD_CONFIG + 'ledger: { url: "sqlite:/no/where/ledger.db" }\n', "weir.yaml:5:16: error: .*no_directory"),
+    (GOOD_CONFIG + 'ledger: { url: "sqlte:ledger.db" }\n', "weir.yaml:5:16: error: .*bad_ledger"),
+    (GOOD_CONFIG + 'sessions: { keys: [ { issuer: a, alg: es256, pem: "file:policy.yaml" } ] }\n',
+     "weir.yaml:5:.* error: .*not es256 .*bad_key"),
+    (GOOD_CONFIG + "profiles: { a: { policies: [nowhere.yaml] } }\n", "nowhere.yaml: error: .*missing_file"),
+], ids=["listener", "gateway", "user", "audit", "state", "made", "ledger", "store", "key", "profile"])
 def test_what_a_start_refuses_the_check_does_too(check, text, code):
     done = check("-c", "weir.yaml", files={"weir.yaml": text, "policy.yaml": GOOD_POLICY})
     assert done.returncode == (0 if code is None else 78)
     assert code is None or re.search(code, done.stderr)
+
+
+def test_a_public_key_may_be_read_by_all_and_a_private_one_is_refused(check, tmp_path):
+    subprocess.run([rig_weir.binary(), "token", "keygen", "--out", "mint.pem", "--public-out", "weir.pem"],
+                   cwd=tmp_path, check=True)
+    text = GOOD_CONFIG + 'sessions: { keys: [ { issuer: a, alg: ES256, pem: "file:%s" } ] }\n'
+    good = check("-c", "weir.yaml", files={"weir.yaml": text % "weir.pem", "policy.yaml": GOOD_POLICY})
+    assert (good.returncode, good.stderr) == (0, "")
+    bad = check("-c", "weir.yaml", files={"weir.yaml": text % "mint.pem"})
+    assert bad.returncode == 78 and "[private_key]" in bad.stderr
+
+
+@pytest.mark.parametrize("text, code", [
+    ("boundary: { kind: docker }\n", "bad_choice"),
+    ("budget: { tenants: { '*': { usd: '1', per: week } } }\n", "bad_choice"),
+    ("sessions: { keys: [ { issuer: a, alg: ES256, pem: here } ] }\n", "secret_literal"),
+], ids=["boundary", "budget", "sessions"])
+def test_what_is_written_wrong_is_not_said_to_be_missing(check, text, code):
+    whole = {"boundary": "boundary: { kind: vm }\n", "budget": "", "sessions": ""}
+    config = "".join(line for key, line in whole.items() if not text.startswith(key))
+    done = check("-c", "weir.yaml", files={"weir.yaml": "listen: { proxy: ['127.0.0.1:3128'] }\npolicies: [policy.yaml]\n"
+                                           + config + text, "policy.yaml": GOOD_POLICY})
+    told = re.findall(r"error: .* \[(\w+)\]", done.stderr)
+    assert code in told and not {"boundary": "no_boundary", "budget": "endless_tenant",
+                                 "sessions": "no_sessions"}[text.split(":")[0]] in told
+
+
+def test_the_choices_are_all_named(check):
+    done = check("-c", "weir.yaml", files={"weir.yaml": GOOD_CONFIG + "boundary: { kind: docker }\n"})
+    assert "provider-firewall or none\n" in done.stderr
 
 
 def test_a_weir_that_records_nothing_is_warned_of(check):
