@@ -358,7 +358,7 @@ row_put_session(struct json_out *j, struct str key, const struct row_session *s,
 
 	json_open(j, '{');
 	put_owner(j, key);
-	put_str(j, "sub", s->sub);
+	put_str(j, "sub", str_eq(s->sub, STR(LEDGER_NOBODY)) ? STR_NONE : s->sub);
 	put_str(j, "par", s->par);
 	put_time(j, "first_use", s->first_use);
 	put_time(j, "expires", s->expires);

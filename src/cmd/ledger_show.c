@@ -105,6 +105,19 @@ on_scope(void *arg, struct str key, const void *row)
 		    &all->spent, str_sub(key, 1, key.n), row_copy(ROW_SCOPE, row)));
 }
 
+/* A name that was revoked and never used: an operator's command leaves one an issuer. */
+static bool
+is_mark(const struct row_session *s)
+{
+	return s->sub.n == 0 && s->revoked && s->gen < 0;
+}
+
+static struct str
+owner_of(const struct row_session *s)
+{
+	return str_eq(s->sub, STR(LEDGER_NOBODY)) ? STR_NONE : s->sub;
+}
+
 static void
 print_session(struct buf *to, struct str key, const struct row_session *s,
     const struct row_scope *scope)
@@ -133,7 +146,7 @@ print_session(struct buf *to, struct str key, const struct row_session *s,
 	}
 	buf_fmt(to, "  %lld calls%s  ", (long long)scope->calls,
 	    s->revoked ? "  revoked" : "");
-	row_show(to, s->sub);
+	row_show(to, owner_of(s));
 	buf_char(to, '\n');
 }
 
@@ -149,6 +162,8 @@ say_sessions(const struct all *all, bool is_json)
 		const struct row_scope *scope = map_get(&all->spent, key);
 		struct json_out j;
 
+		if (scope == NULL && is_mark(r->row))
+			continue;
 		json_out_init(&j, &text);
 		if (is_json) {
 			row_put_session(&j, key, r->row, scope);
@@ -245,7 +260,7 @@ print_head(struct buf *to, const struct kept_row *session)
 	print_pair(to, "tenant", who.tenant);
 	print_pair(to, "session", who.sid);
 	print_pair(to, "issuer", who.issuer);
-	print_pair(to, "owner", s->sub);
+	print_pair(to, "owner", owner_of(s));
 	print_pair(to, "parent", s->par);
 	print_pair(to, "turn", s->turn);
 	print_pair(to, "first use", str_of(row_time(s->first_use, at)));
@@ -327,6 +342,19 @@ put_one(const struct one *one, struct buf *to)
 	buf_char(to, '\n');
 }
 
+/* Where a session was used, what only bears its name is not it. */
+static void
+drop_marks(struct kept *k)
+{
+	for (size_t i = k->n; i-- > 0 && k->n > 1;)
+		if (is_mark(k->row[i].row)) {
+			free(k->row[i].key);
+			free(k->row[i].row);
+			memmove(
+			    &k->row[i], &k->row[i + 1], (--k->n - i) * sizeof(*k->row));
+		}
+}
+
 static int
 say_one(const struct one *one)
 {
@@ -364,6 +392,7 @@ ledger_show(struct books *b, const struct ledger_asked *o)
 		  reader_walk(b->reader, ROW_CALL, on_its_call, &one);
 	reader_moment(b->reader, false);
 	put_in_order(&one.session);
+	drop_marks(&one.session);
 	put_in_order(&one.scope);
 	put_in_order(&one.call);
 	int status = is_read ? say_one(&one) : EXIT_UNAVAILABLE;

@@ -18,6 +18,7 @@
 #define LEDGER_MONEY_MAX ((usd_nano)INT64_C(9000000000000000000)) /* as a cap: none */
 #define LEDGER_COST_MAX ((usd_nano)INT64_C(1000000000000000000))  /* of one call */
 #define LEDGER_NO_CLAIM ((usd_nano)-1)
+#define LEDGER_NOBODY "=" /* as a sub, which no claim can be: the token says none */
 #define LEDGER_FOREVER ((usec)INT64_C(9000000000000000)) /* as a time: in 2255 */
 
 enum ledger_answer {

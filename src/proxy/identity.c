@@ -7,8 +7,6 @@
 
 #include "policy/token.h"
 
-#define NOBODY "=" /* a sub that no claim can have: the store wants one */
-
 /* ---- grants ---- */
 
 enum reason
@@ -147,7 +145,7 @@ identity_ledger_who(const struct snapshot *s, const struct grant *g)
 		.issuer = g->issuer,
 		.tenant = g->tenant,
 		.sid = g->sid,
-		.sub = g->sub.n > 0 ? g->sub : STR(NOBODY),
+		.sub = g->sub.n > 0 ? g->sub : STR(LEDGER_NOBODY),
 		.par = g->par,
 		.turn = g->turn,
 		.jti = g->jti,
