@@ -312,7 +312,8 @@ socket_of(const char *config)
 
 	report_init(&rep);
 	struct settings *s = settings_load_file(config, &rep);
-	report_say(&rep);
+	if (s == NULL) /* what it warns of is check's to say, and run's */
+		report_say(&rep);
 	report_fini(&rep);
 	if (s != NULL && s->listen_admin.n > 0 &&
 	    listen_at_parse(&at, str_of(s->listen_admin.p[0])) && at.is_unix)
@@ -369,8 +370,10 @@ cmd_ctl(int argc, char **argv)
 		}
 	const struct command *c = optind < argc ? command_find(argv[optind]) : NULL;
 	int words = argc - optind;
-	if (c == NULL)
+	if (optind == argc)
 		return usage_refuse("ctl", "which command? weir ctl --help names them");
+	if (c == NULL)
+		return usage_refuse("ctl", "there is no command \"%s\"", argv[optind]);
 	if (words < c->least || words > c->most)
 		return usage_refuse(
 		    "ctl", "%s takes %d to %d words", c->name, c->least - 1, c->most - 1);

@@ -434,8 +434,9 @@ arm(struct admin *a, struct visit *v, struct str rest, struct str body)
 	struct arena arena;
 	struct grant *g = NULL;
 	int64_t ttl_s = ARM_TTL_S;
-	const char *why = "write {\"socket\" or \"address\": …, \"token\": …, \"ttl\": "
-			  "seconds, as text}";
+	const char *why =
+	    "write {\"socket\": a path that begins with / (or \"address\": an "
+	    "IP address), \"token\": …, \"ttl\": seconds, as text}";
 
 	(void)rest;
 	arena_init(&arena, MEMORY);

@@ -132,6 +132,23 @@ def test_a_revoked_session_ends_at_once_and_for_ever(admin, echo, upstream, conn
     assert ask(connect(proxy), other).status == 200
 
 
+def test_a_revoked_session_is_still_one_in_the_ledger(admin, upstream, connect):
+    proxy = admin()
+    assert ask(connect(proxy), tokens.mint(SECRET, "s1")).status == 200
+    assert ctl(proxy, "revoke", "acme", "s1")[0] == 0 and ctl(proxy, "revoke", "acme", "s2")[0] == 0
+
+    def ledger(*words):
+        return subprocess.run([binary(), "ledger", *words, "-c", proxy.path("weir.yaml")],
+                              capture_output=True, text=True, env=dict(os.environ, KEY=SECRET), check=True)
+    assert [json.loads(line)["sid"] for line in ledger("sessions", "--json").stdout.splitlines()] == ["s1"]
+    assert json.loads(ledger("show", "acme", "s1", "--json").stdout)["session"]["revoked"]
+
+
+def test_a_word_that_is_no_command_is_said(admin):
+    done = subprocess.run([binary(), "ctl", "stat"], capture_output=True, text=True)
+    assert done.returncode == 64 and '"stat"' in done.stderr
+
+
 def test_a_revoked_token_takes_no_other_with_it(admin, upstream, connect):
     proxy = admin()
     one, two = tokens.mint(SECRET, jti="j1"), tokens.mint(SECRET, jti="j2")
