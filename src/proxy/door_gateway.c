@@ -152,7 +152,14 @@ is_told(const struct exchange *x)
 	return x->error != NULL &&
 	       (row->type == TYPE_MALFORMED || x->reason == REASON_HOSTED_TOOL_DENIED ||
 		   x->reason == REASON_OBJECT_NOT_OWNED ||
+		   x->reason == REASON_ENDPOINT_NOT_METERED ||
 		   x->reason == REASON_MODEL_UNPRICED);
+}
+
+static bool
+is_of_body(const struct exchange *x)
+{
+	return x->spend != NULL && x->spend->call.error == CALL_MALFORMED;
 }
 
 /* Who refused, what, and what is left: one line that a model and a person can act on. */
@@ -172,7 +179,7 @@ put_message(struct buf *to, const struct exchange *x)
 	}
 	buf_str(to, text);
 	if (is_told(x))
-		buf_fmt(to, " (%s)", x->error);
+		buf_fmt(to, " (%s%s)", is_of_body(x) ? "in its body: " : "", x->error);
 	if (reason_row(x->reason)->type == TYPE_BUDGET && x->spend != NULL &&
 	    x->spend->has_left)
 		buf_fmt(to, " There are %s USD left.",

@@ -52,15 +52,27 @@ body_max(const struct exchange *x)
 	return max > 0 && (uint64_t)max < CALL_BODY_MAX ? (size_t)max : CALL_BODY_MAX;
 }
 
+/* The base URL is what people write wrong. */
+static enum reason
+not_metered(struct exchange *x)
+{
+	if (x->route == NULL)
+		x->error = "no provider is at this path: the base URL ends with the "
+			   "provider's path, like /anthropic";
+	else if (str_starts(route_rest(x->route, x->ask.path), STR("/v1/v1/")))
+		x->error = "/v1 is there twice: the base URL has one too many";
+	return REASON_ENDPOINT_NOT_METERED;
+}
+
 static enum reason
 refusal_of(const struct conn *c)
 {
-	const struct exchange *x = c->x;
+	struct exchange *x = c->x;
 
 	if (is_cross_site(x->head))
 		return REASON_CROSS_SITE_REFUSED;
 	if (x->route == NULL)
-		return purse_is_asked(x) ? REASON_NONE : REASON_ENDPOINT_NOT_METERED;
+		return purse_is_asked(x) ? REASON_NONE : not_metered(x);
 	if (x->head->is_upgrade) /* Codex then posts */
 		return REASON_ENDPOINT_NOT_METERED;
 	if (x->head->framing == HTTP_LENGTH && x->head->length > body_max(x))
@@ -68,7 +80,7 @@ refusal_of(const struct conn *c)
 	if (x->route->row->kind != PROVIDER_NONE &&
 	    api_find((enum provider_kind)x->route->row->kind, x->head->method,
 		route_rest(x->route, x->ask.path)) == NULL)
-		return REASON_ENDPOINT_NOT_METERED;
+		return not_metered(x);
 	return REASON_NONE;
 }
 

@@ -222,6 +222,16 @@ def test_what_cannot_be_metered_does_not_reach_the_provider(gateway, provider, p
     assert provider.requests == [] and g.spent() == 0
 
 
+@pytest.mark.parametrize("path, body, told", [
+    ("/v1/messages", ASK, "no provider is at this path"),
+    ("/anthropic/v1/v1/messages", ASK, "/v1 is there twice"),
+    ("/anthropic/v1/messages", b"{", "in its body: "),
+    ("/anthropic/v1/messages", {"messages": []}, "in its body: the request names no model"),
+])
+def test_a_wrong_base_url_or_body_is_told_as_that(gateway, path, body, told):
+    assert told in error_of(gateway().call(path, body))["message"]
+
+
 def test_a_model_without_a_price_is_named_to_the_client_and_in_the_record(gateway, provider):
     g = gateway()
     for asked, told in (("no-such-model", "(no-such-model)"), ("n" * 70000, "(" + "n" * 128 + "\u2026)")):
