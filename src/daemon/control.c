@@ -346,7 +346,8 @@ static void
 watch_signals(struct control *c)
 {
 	signal(SIGPIPE, SIG_IGN);
-	signal(SIGXFSZ, SIG_IGN); /* a file at its limit is a full disk, no reason to die */
+	signal(
+	    SIGXFSZ, SIG_IGN); /* a file at its limit is a full disk, no reason to die */
 	for (size_t i = 0; i < sizeof(signals) / sizeof(signals[0]); i++) {
 		c->sig[i] = evsignal_new(loop_base(c->loop), signals[i], on_signal, c);
 		evsignal_add(c->sig[i], NULL);
@@ -703,23 +704,43 @@ make_state_dir(const struct control *c, uid_t uid, gid_t gid)
 	return 0;
 }
 
-static void
-put_listeners(const struct control *c, struct buf *proxy, struct buf *health)
+static const char *
+listeners(const struct control *c, enum socket_kind kind, const struct door *door,
+    struct buf *to)
 {
 	char at[128];
 
+	buf_init(to, LISTENERS_TEXT);
 	for (size_t i = 0; i < c->sockets.n; i++) {
 		const struct open_socket *o = &c->sockets.p[i];
-		struct buf *to = o->door != NULL ? proxy : health;
-		buf_fmt(to, "%s%s", to->n > 0 ? "," : "", listen_at_text(at, &o->at));
+		if (o->kind == kind && o->door == door)
+			buf_fmt(
+			    to, "%s%s", to->n > 0 ? "," : "", listen_at_text(at, &o->at));
 	}
+	return to->n > 0 ? buf_cstr(to) : "none";
+}
+
+static void
+say_serving(const struct control *c)
+{
+	struct buf proxy, gateway, health, admin;
+
+	log_info("serving", "proxy", listeners(c, SOCKET_DOOR, &door_http, &proxy),
+	    "gateway", listeners(c, SOCKET_DOOR, &door_gateway, &gateway), "health",
+	    listeners(c, SOCKET_HEALTH, NULL, &health), "admin",
+	    listeners(c, SOCKET_ADMIN, NULL, &admin), "workers", NUM((int64_t)c->nworker),
+	    "descriptors", NUM((int64_t)c->descriptors), "policy",
+	    ruleset_digest(c->snapshot->rules));
+	buf_fini(&admin);
+	buf_fini(&health);
+	buf_fini(&gateway);
+	buf_fini(&proxy);
 }
 
 static void
 say_started(const struct control *c)
 {
 	const struct settings *set = c->snapshot->settings;
-	struct buf proxy, health;
 
 	if (c->o->config == NULL)
 		log_info("no configuration: production is false, all is refused but "
@@ -729,15 +750,7 @@ say_started(const struct control *c)
 		log_warn("running as root: name a user in the configuration");
 	if (set->audit_path == NULL)
 		log_warn("no audit log: what passes is not recorded; write audit.path");
-	buf_init(&proxy, LISTENERS_TEXT);
-	buf_init(&health, LISTENERS_TEXT);
-	put_listeners(c, &proxy, &health);
-	log_info("serving", "proxy", buf_cstr(&proxy), "health",
-	    health.n > 0 ? buf_cstr(&health) : "none", "workers",
-	    NUM((int64_t)c->nworker), "descriptors", NUM((int64_t)c->descriptors),
-	    "policy", ruleset_digest(c->snapshot->rules));
-	buf_fini(&health);
-	buf_fini(&proxy);
+	say_serving(c);
 }
 
 /* What needs a checked configuration and the rights of the start. */

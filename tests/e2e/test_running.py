@@ -232,7 +232,7 @@ def test_every_listener_is_named_at_start(weir, net, tmp_path):
     proxies = ["127.0.0.1:%d" % free_port(), "unix:" + str(tmp_path / "proxy.sock")]
     health = "127.0.0.1:%d" % free_port()
     proxy = weir([http(NAME)], {"listen": {"proxy": proxies, "health": [health]}})
-    assert " serving proxy=%s health=%s " % (",".join(proxies), health) in proxy.log()
+    assert " serving proxy=%s gateway=none health=%s admin=none " % (",".join(proxies), health) in proxy.log()
 
 
 def test_the_descriptor_limit_is_raised(weir, upstream):
@@ -344,7 +344,7 @@ def test_production_does_not_hide_what_is_wrong_in_the_policies(net, tmp_path, c
     (tmp_path / "good.yaml").write_text("policy: p\nallow: [{ host: a.test, private: [127.0.0.0/8] }]\n")
 
     def told(policy):
-        (tmp_path / "weir.yaml").write_text("listen: { proxy: ['127.0.0.1:3128'] }\npolicies: [%s.yaml]\n" % policy)
+        (tmp_path / "weir.yaml").write_text("user: nobody\nlisten: { proxy: ['127.0.0.1:3128'] }\npolicies: [%s.yaml]\n" % policy)
         return subprocess.run([binary(), command[0], "-c", str(tmp_path / "weir.yaml"), *command[1:]],
                               capture_output=True, text=True, timeout=20)
     open_to_all = ["no_boundary", "no_sessions"]
