@@ -16,6 +16,7 @@
 #include "proxy/route.h"
 
 #define OUTPUT_MAX ((size_t)64 << 20)
+#define UNPRICED_SHOWN 20 /* models by name */
 
 static const char help[] =
     "usage: weir check [-c FILE] [POLICY]... [--strict] [--format text|json]\n"
@@ -47,6 +48,7 @@ struct options {
 /* What was looked at. */
 struct tally {
 	size_t configurations, policies, rules, expectations;
+	struct buf prices; /* a line on the price table; empty: there is none */
 };
 
 static void
@@ -69,13 +71,38 @@ check_policies(const char *const *path, size_t n, const struct ruleset_terms *te
 }
 
 static void
-check_providers(const struct settings *s, struct report *rep)
+describe_prices(struct buf *to, const struct prices *p)
+{
+	yyyymmdd date = prices_date(p);
+	struct str model;
+	size_t n = 0;
+
+	buf_fmt(to, "prices: %zu models, ", prices_count(p));
+	if (date == 0)
+		buf_text(to, "of no date");
+	else
+		buf_fmt(
+		    to, "of %04u-%02u-%02u", date / 10000, date / 100 % 100, date % 100);
+	for (size_t at = 0; prices_next_unpriced(p, &at, &model); n++)
+		if (n < UNPRICED_SHOWN)
+			buf_fmt(to, "%s%.*s",
+			    n == 0 ? "; without an output price, so refused: " : ", ",
+			    (int)model.n, model.p);
+	if (n > UNPRICED_SHOWN)
+		buf_fmt(to, " and %zu more", n - UNPRICED_SHOWN);
+	buf_char(to, '\n');
+}
+
+static void
+check_providers(const struct settings *s, struct report *rep, struct buf *told)
 {
 	struct prices *prices = NULL;
 
 	if (s->gateway_prices != NULL &&
 	    prices_load(&prices, s->gateway_prices, rep) != 0)
 		prices = NULL; /* what is wrong was said */
+	if (prices != NULL)
+		describe_prices(told, prices);
 	routes_free(routes_build(s, prices, rep));
 	prices_free(prices);
 }
@@ -110,7 +137,7 @@ check_config(const char *path, struct ruleset_terms *terms, struct report *rep,
 		settings_refuse_roots(s, rep);
 	static_hosts_free(static_hosts_build(s, rep, &n), n);
 	keys_free(keys_load(s, rep));
-	check_providers(s, rep);
+	check_providers(s, rep, &tally->prices);
 	check_policies(
 	    (const char *const *)s->policies.p, s->policies.n, terms, rep, tally);
 	check_profiles(s, terms, rep, tally);
@@ -174,6 +201,7 @@ print_result(const struct options *o, const struct report *rep, const struct tal
 		buf_char(&b, '\n');
 	} else {
 		report_say(rep);
+		buf_str(&b, buf_view(&tally->prices));
 		summary(o, rep, tally, &b);
 	}
 	fputs(buf_cstr(&b), stdout);
@@ -303,9 +331,11 @@ cmd_check(int argc, char **argv)
 	if (o.wants_defaults)
 		return print_defaults(&o);
 	report_init(&rep);
+	buf_init(&tally.prices, OUTPUT_MAX);
 	check_all(&o, &rep, &tally);
 	print_result(&o, &rep, &tally);
 	code = exit_code(&o, &rep);
+	buf_fini(&tally.prices);
 	report_fini(&rep);
 	return code;
 }

@@ -497,8 +497,12 @@ static void
 reload(struct admin *a, struct visit *v, struct str rest, struct str body)
 {
 	(void)rest, (void)body;
-	a->o.reload(a->o.arg);
-	show_status(a, v, STR_NONE, STR_NONE);
+	if (a->o.reload(a->o.arg))
+		show_status(a, v, STR_NONE, STR_NONE);
+	else
+		answer(v, 409, "error",
+		    "reload refused: what was in force stays in force; the log says "
+		    "what is wrong");
 }
 
 static void

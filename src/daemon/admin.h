@@ -26,7 +26,7 @@ struct admin_options {
 	struct ledger *ledger; /* NULL: nobody has a session */
 	struct snapshot *(*snapshot)(void *arg);
 	void (*print_status)(void *arg, struct buf *to); /* a JSON object */
-	void (*reload)(void *arg);
+	bool (*reload)(void *arg); /* false: it was refused, as the log says */
 	void (*drain)(void *arg);
 	/* One line in the audit log. */
 	void (*record)(void *arg, const char *event, struct str tenant, struct str name);

@@ -210,7 +210,8 @@ log_not_reloadable(const struct settings *old, const struct settings *new)
 		log_warn("this setting takes effect at the next start", "key", key[i]);
 }
 
-static void
+/* False: what was in force stays in force, and the log says why. */
+static bool
 reload(struct control *c)
 {
 	struct report rep;
@@ -242,6 +243,7 @@ reload(struct control *c)
 		record_event(c, "reload");
 	}
 	notify("READY=1");
+	return s != NULL;
 }
 
 static void
@@ -262,7 +264,7 @@ static void
 on_keys(void *arg)
 {
 	log_info("a file that a secret is read from was changed: reloading");
-	reload(arg);
+	(void)reload(arg);
 }
 
 static void
@@ -329,7 +331,7 @@ on_signal(evutil_socket_t signal, short what, void *arg)
 	(void)what;
 	switch ((int)signal) {
 	case SIGHUP:
-		reload(c);
+		(void)reload(c);
 		return;
 	case SIGUSR1:
 		log_info("reopening the audit log");
@@ -428,10 +430,10 @@ admin_snapshot(void *arg)
 	return c->snapshot;
 }
 
-static void
+static bool
 admin_reload(void *arg)
 {
-	reload(arg);
+	return reload(arg);
 }
 
 static void

@@ -35,6 +35,19 @@ prices_count(const struct prices *p)
 	return p->entry.n;
 }
 
+bool
+prices_next_unpriced(const struct prices *p, size_t *at, struct str *model)
+{
+	void *value;
+
+	while (map_next(&p->entry, at, model, &value)) {
+		const struct price *entry = value;
+		if (entry->base.rate[TIER_STANDARD][RATE_OUTPUT] < 0)
+			return true;
+	}
+	return false;
+}
+
 const struct price_facts *
 price_facts(const struct price *p)
 {

@@ -29,9 +29,12 @@ int prices_read(struct prices **out, const char *name, struct str text,
 void prices_free(struct prices *p);
 
 const char *prices_digest(const struct prices *p);
-yyyymmdd day_read(struct str text); /* "2027-01-31"; 0: it is no date */
+yyyymmdd day_read(struct str text);           /* "2027-01-31"; 0: it is no date */
 yyyymmdd prices_date(const struct prices *p); /* `weir_date`; 0 when not said */
 size_t prices_count(const struct prices *p);
+/* Walk: models whose entry has no price of output, so that they are unpriced.  *at starts
+ * at 0; false at the end. */
+bool prices_next_unpriced(const struct prices *p, size_t *at, struct str *model);
 
 /*
  * The entry of that name, or of the alias that is exactly that name, or of the first

@@ -1,6 +1,7 @@
 """What an operator asks of a running weir: the admin socket, and weir ctl."""
 import json
 import os
+import pathlib
 import shutil
 import socket
 import subprocess
@@ -234,6 +235,18 @@ def test_a_reload_takes_keys_away_and_brings_others(admin, upstream, connect):
         return ask(connect(proxy), tokens.mint(new, "s2")).status == 200
     wait_for(is_new, what="the new key")
     is_refusal(ask(connect(proxy), tokens.mint(old, "s1")), 407, "session_invalid")
+
+
+def test_a_reload_that_is_refused_is_said(admin, upstream, connect):
+    proxy = admin()
+    policy = pathlib.Path(proxy.path("policy0.yaml"))
+    good = policy.read_text()
+    policy.write_text("policy: p\nalow: []\n")
+    code, told = ctl(proxy, "reload")
+    assert code == 1 and "reload refused" in told["error"]
+    assert ctl(proxy, "status")[1]["generation"] == 1
+    policy.write_text(good)
+    assert ctl(proxy, "reload")[1]["generation"] == 2
 
 
 def test_sessions_begin_with_a_restart(weir, connect, upstream):

@@ -90,6 +90,15 @@ def test_a_key_for_something_else_is(check, host):
     assert "unmetered_provider" not in done.stderr and done.returncode == 0, done.stderr
 
 
+def test_a_price_table_is_described_with_its_date_and_what_has_no_price_of_output(check):
+    half = {"weir_date": "2031-02-03", "whole": {"input_cost_per_token": 1e-06, "output_cost_per_token": 2e-06,
+                                                "max_input_tokens": 10, "max_output_tokens": 10},
+            "misspelt": {"input_cost_per_token": 1e-06, "output_cost_per_tokens": 2e-06}}
+    done = check("-c", "weir.yaml", files={"weir.yaml": providers(CLAUDE), "policy.yaml": GOOD_POLICY,
+                                           "prices.json": json.dumps(half)})
+    assert "prices: 2 models, of 2031-02-03; without an output price, so refused: misspelt\n" in done.stdout, done.stderr
+
+
 def test_a_policy_that_only_reports_is_warned_of(check):
     files = {"policy.yaml": GOOD_POLICY.replace("policy: one\n", "policy: one\nmode: report\n")}
     done = check("policy.yaml", files=files)
