@@ -191,13 +191,14 @@ keep(char *to, size_t n, struct str s)
 static void
 on_done(void *arg, const struct ledger_reply *reply)
 {
-	static char kin[LEDGER_ANCESTORS][2][128], note[4][256];
+	static char claims[128], kin[LEDGER_ANCESTORS][2][128], note[4][256];
 	struct answer *a = arg;
 
 	assert_true(a->is_started); /* never inside start */
 	assert_false(a->is_done);
 	a->is_done = true;
 	a->reply = *reply;
+	a->reply.claims = keep(claims, 128, reply->claims);
 	for (size_t i = 0; i < reply->nkin; i++) {
 		a->reply.kin[i].sid = keep(kin[i][0], 128, reply->kin[i].sid);
 		a->reply.kin[i].claims = keep(kin[i][1], 128, reply->kin[i].claims);

@@ -39,7 +39,8 @@ void redis_start(struct rig *r);
 void redis_kill(struct rig *r);  /* with SIGKILL */
 void redis_empty(struct rig *r); /* all it had on disk, while it does not run */
 
-/* The texts of the reply are gone; kin and note have theirs in static memory. */
+/* The texts of the reply are gone, but claims, kin and note have theirs in static memory.
+ */
 struct ledger_reply rig_reserve(struct rig *r, const struct ledger_reserve *q);
 struct ledger_reply rig_session(struct rig *r, const struct ledger_who *who);
 struct ledger_reply rig_settle(struct rig *r, const struct ledger_settle *s);
