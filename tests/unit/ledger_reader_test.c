@@ -183,6 +183,7 @@ run_sql(const struct rig *rig, const char *sql)
 
 	snprintf(path, sizeof(path), "%s/ledger.db", rig->directory);
 	assert_int_equal(sqlite3_open(path, &db), SQLITE_OK);
+	sqlite3_busy_timeout(db, 60000); /* the ledger may be writing */
 	assert_int_equal(sqlite3_exec(db, sql, NULL, NULL, NULL), SQLITE_OK);
 	sqlite3_close(db);
 }
