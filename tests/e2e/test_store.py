@@ -321,7 +321,7 @@ def test_a_call_under_way_is_settled_once_when_redis_is_back(redis, gateway, pro
         bank.release()
         answer = client.response("POST")
     assert answer.status == 200 and answer.is_complete and b"message_stop" in answer.body
-    assert g.weir.metric("weir_ledger_waiting") == 1
+    wait_for(lambda: g.weir.metric("weir_ledger_waiting") == 1, START_WAIT, "the settle that waits")
     redis.start()
     wait_settled(g)
     assert g.spent(token) == provider.bill > 0
