@@ -10,6 +10,7 @@
 #include "base/err.h"
 #include "base/loop.h"
 #include "cmd/batch.h"
+#include "cmd/input.h"
 #include "cmd/lookup.h"
 #include "cmd/main.h"
 #include "cmd/usage.h"
@@ -143,25 +144,6 @@ explain_one(const struct options *o, const struct scene *s, const struct asker *
 
 /* ---- whom it is explained for */
 
-static bool
-read_file(const char *path, struct buf *to)
-{
-	bool is_stdin = strcmp(path, "-") == 0;
-	FILE *f = is_stdin ? stdin : fopen(path, "re");
-	char piece[4096];
-	size_t n;
-
-	while (f != NULL && (n = fread(piece, 1, sizeof(piece), f)) > 0)
-		buf_add(to, piece, n);
-	bool is_read = f != NULL && !ferror(f) && !to->is_over;
-	if (!is_read)
-		fprintf(stderr, "weir explain: %s cannot be read: %s\n", path,
-		    to->is_over ? "it is too large" : strerror(errno));
-	if (f != NULL && !is_stdin)
-		fclose(f);
-	return is_read;
-}
-
 static int
 asker_of_claims(struct asker *who, const struct scene *s, const char *path)
 {
@@ -170,7 +152,7 @@ asker_of_claims(struct asker *who, const struct scene *s, const char *path)
 	int status = EXIT_NOINPUT;
 
 	buf_init(&json, (size_t)1 << 20);
-	if (read_file(path, &json)) {
+	if (input_read("explain", path, &json)) {
 		who->reason =
 		    claims_recall(&who->grant, &source, buf_view(&json), &who->why);
 		status = EXIT_YES;

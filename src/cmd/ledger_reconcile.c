@@ -13,6 +13,7 @@
 #include "base/exit.h"
 #include "base/map.h"
 #include "cmd/book_rows.h"
+#include "cmd/input.h"
 #include "cmd/ledger.h"
 #include "cmd/statement.h"
 #include "meter/usage_json.h"
@@ -222,27 +223,6 @@ say_sums(const struct compare *c)
 
 /* ---- the command */
 
-static bool
-read_file(const char *name, struct buf *to)
-{
-	FILE *f = strcmp(name, "-") == 0 ? stdin : fopen(name, "rb");
-	size_t n = 1;
-	char *room;
-
-	while (f != NULL && n > 0 && (room = buf_room(to, 65536)) != NULL) {
-		n = fread(room, 1, 65536, f);
-		buf_grew(to, n);
-	}
-	bool is_read = f != NULL && n == 0 && !ferror(f);
-
-	if (!is_read)
-		fprintf(stderr, "weir ledger: %s: %s\n", name,
-		    f != NULL && !ferror(f) ? "too large" : strerror(errno));
-	if (f != NULL && f != stdin)
-		fclose(f);
-	return is_read;
-}
-
 static int
 load_bill(struct compare *c)
 {
@@ -252,7 +232,7 @@ load_bill(struct compare *c)
 
 	buf_init(&text, STATEMENT_MAX);
 	map_init(&c->bill.request);
-	if (!read_file(o->word[0], &text)) {
+	if (!input_read("ledger", o->word[0], &text)) {
 		status = EXIT_NOINPUT;
 	} else if (!statement_read(
 		       &c->bill, buf_view(&text), o->id_field, o->cost_field)) {

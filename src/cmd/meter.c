@@ -7,6 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "cmd/input.h"
 #include "cmd/main.h"
 #include "cmd/meter_batch.h"
 #include "cmd/metered_print.h"
@@ -64,27 +65,6 @@ static const struct {
 };
 
 /* ---- files */
-
-static bool
-read_file(const char *name, struct buf *to)
-{
-	FILE *f = strcmp(name, "-") == 0 ? stdin : fopen(name, "rb");
-	size_t n = 1;
-	char *room;
-
-	while (f != NULL && n > 0 && (room = buf_room(to, 65536)) != NULL) {
-		n = fread(room, 1, 65536, f);
-		buf_grew(to, n);
-	}
-	bool is_read = f != NULL && n == 0 && !ferror(f);
-
-	if (!is_read)
-		fprintf(stderr, "weir meter: %s: %s\n", name,
-		    f != NULL && !ferror(f) ? "too large" : strerror(errno));
-	if (f != NULL && f != stdin)
-		fclose(f);
-	return is_read;
-}
 
 /* False after saying why; no file is no table. */
 static bool
@@ -205,7 +185,8 @@ meter_files(struct options *o, const struct prices *prices, char **names)
 
 	buf_init(&request, BODY_MAX);
 	buf_init(&response, BODY_MAX);
-	if (read_file(names[0], &request) && read_file(names[1], &response))
+	if (input_read("meter", names[0], &request) &&
+	    input_read("meter", names[1], &response))
 		code = meter_bodies(o, prices, buf_view(&request), buf_view(&response));
 	buf_fini(&request);
 	buf_fini(&response);

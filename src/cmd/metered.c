@@ -9,6 +9,7 @@
 #include "meter/answer.h"
 #include "meter/estimate.h"
 #include "meter/hosted.h"
+#include "proxy/misread.h"
 #include "wire/coding.h"
 
 #define DECODED_MAX ((uint64_t)1 << 30)
@@ -46,26 +47,6 @@ deny(struct metered *m, const struct recorded *r, enum reason reason)
 	m->action = METERED_DENY;
 	m->reason = reason;
 	m->status = is_codex ? row->codex_status : row->status;
-}
-
-static enum reason
-reason_of(enum call_error error)
-{
-	switch (error) {
-	case CALL_NOT_METERED:
-		return REASON_ENDPOINT_NOT_METERED;
-	case CALL_ENCODED:
-		return REASON_ENCODING_UNSUPPORTED;
-	case CALL_TOO_LARGE:
-		return REASON_BODY_TOO_LARGE;
-	case CALL_FOREIGN_KEY:
-		return REASON_CREDENTIAL_REFUSED;
-	case CALL_OK:
-	case CALL_MALFORMED:
-	case CALL_AMBIGUOUS:
-		break;
-	}
-	return REASON_REQUEST_MALFORMED;
 }
 
 /* A record may be of what weir never forwards; a question may not. */
@@ -349,7 +330,7 @@ metered(
 
 	*m = (struct metered){ .action = METERED_DENY };
 	if (!read_request(m, r, a) && !is_question) {
-		deny(m, r, reason_of(m->call.error));
+		deny(m, r, misread(m->call.error));
 		return;
 	}
 	if (!r->has_response) {

@@ -14,6 +14,7 @@
 #include <unistd.h>
 
 #include "base/loop.h"
+#include "cmd/input.h"
 #include "cmd/main.h"
 #include "cmd/usage.h"
 #include "conf/text.h"
@@ -93,27 +94,6 @@ struct options {
 };
 
 /* ---- small things */
-
-/* "-" is standard input.  False after saying why. */
-static bool
-read_file(const char *path, struct buf *to)
-{
-	bool is_stdin = strcmp(path, "-") == 0;
-	FILE *f = is_stdin ? stdin : fopen(path, "re");
-	char piece[4096];
-	size_t n;
-
-	while (f != NULL && (n = fread(piece, 1, sizeof(piece), f)) > 0)
-		buf_add(to, piece, n);
-	bool is_read = f != NULL && !ferror(f) && !to->is_over;
-	if (!is_read)
-		fprintf(stderr, "weir token: %s cannot be read: %s\n", path,
-		    to->is_over ? "it is too large" : strerror(errno));
-	if (f != NULL && !is_stdin)
-		fclose(f);
-	OPENSSL_cleanse(piece, sizeof(piece));
-	return is_read;
-}
 
 /* A new file of its owner alone; false after saying why. */
 static bool
@@ -443,7 +423,7 @@ mint_with(struct mint *m)
 	if (m->issuer == NULL)
 		return usage_refuse("token", "--key needs its --issuer");
 	buf_init(&file, TEXT_MAX);
-	if (o->claims != NULL && !read_file(o->claims, &file))
+	if (o->claims != NULL && !input_read("token", o->claims, &file))
 		status = EXIT_NOINPUT;
 	else if (o->claims != NULL)
 		m->file = json_parse(buf_view(&file), &m->arena, &why);
@@ -545,7 +525,7 @@ show(const struct options *o, int nword, char *const *word)
 	buf_init(&text, TEXT_MAX);
 	if (nword == 1)
 		buf_text(&text, word[0]);
-	else if (!read_file("-", &text))
+	else if (!input_read("token", "-", &text))
 		status = EXIT_NOINPUT;
 	struct str token = buf_view(&text);
 	while (token.n > 0 && strchr(" \t\r\n", token.p[token.n - 1]) != NULL)

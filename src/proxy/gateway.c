@@ -462,7 +462,7 @@ origin_ended(struct gateway *g, bool is_clean)
 
 /* ---- both sides */
 
-/* False: the client takes no more for now, or is gone. */
+/* False: bytes wait until the client reads on, or it is gone. */
 static bool
 flush_down(struct gateway *g)
 {

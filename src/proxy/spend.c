@@ -15,6 +15,7 @@
 #include "meter/hosted.h"
 #include "meter/usage_json.h"
 #include "proxy/identity.h"
+#include "proxy/misread.h"
 
 #define CALL_MEMORY ((size_t)128 << 20) /* of a body of 32 MiB, read */
 /* Two renewals may be lost before a call that still runs is charged in full; one of a
@@ -238,26 +239,6 @@ refuse(struct spend *s, enum reason reason, const char *why)
 	return false;
 }
 
-static enum reason
-reason_of_call(enum call_error error)
-{
-	switch (error) {
-	case CALL_NOT_METERED:
-		return REASON_ENDPOINT_NOT_METERED;
-	case CALL_ENCODED:
-		return REASON_ENCODING_UNSUPPORTED;
-	case CALL_TOO_LARGE:
-		return REASON_BODY_TOO_LARGE;
-	case CALL_FOREIGN_KEY:
-		return REASON_CREDENTIAL_REFUSED;
-	case CALL_OK:
-	case CALL_MALFORMED:
-	case CALL_AMBIGUOUS:
-		break;
-	}
-	return REASON_REQUEST_MALFORMED;
-}
-
 /* The path below the provider's own, with its query, as the family reads it; the arena's.
  */
 static struct str
@@ -440,7 +421,7 @@ spend_judge(struct spend *s)
 	if (s->grant == NULL)
 		return refuse(s, REASON_SESSION_REQUIRED, NULL);
 	if (!call_read(&s->call, &r, &s->arena))
-		return refuse(s, reason_of_call(s->call.error), s->call.why);
+		return refuse(s, misread(s->call.error), s->call.why);
 	if (!may_run(s))
 		return false;
 	s->is_metered = !s->call.is_free;

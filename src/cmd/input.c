@@ -1,0 +1,39 @@
+/*
+ * input.c - a file that a command was given: its text, or why there is none
+ */
+#include "cmd/input.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <string.h>
+
+#define PIECE ((size_t)65536)
+
+/* Into the buffer itself: of what is secret there is no second copy. */
+static bool
+fill(struct buf *to, FILE *f)
+{
+	size_t n = 1;
+	char *room;
+
+	setvbuf(f, NULL, _IONBF, 0);
+	while (n > 0 && (room = buf_room(to, PIECE)) != NULL) {
+		n = fread(room, 1, PIECE, f);
+		buf_grew(to, n);
+	}
+	return n == 0 && !ferror(f);
+}
+
+bool
+input_read(const char *command, const char *path, struct buf *to)
+{
+	FILE *f = strcmp(path, "-") == 0 ? stdin : fopen(path, "re");
+	bool is_read = f != NULL && fill(to, f);
+
+	if (!is_read)
+		fprintf(stderr, "weir %s: %s cannot be read: %s\n", command, path,
+		    f != NULL && !ferror(f) ? "it is too large" : strerror(errno));
+	if (f != NULL && f != stdin)
+		fclose(f);
+	return is_read;
+}
