@@ -58,18 +58,20 @@ identity_armed(const struct identity_source *from, struct grant **out, const cha
 	return reason;
 }
 
-void
-identity_arm(struct engine *e, const struct snapshot *s, struct str source,
-    struct str token, unix_ms until)
+enum reason
+identity_arm(
+    const struct identity_source *from, struct str token, unix_ms until, const char **why)
 {
 	struct grant *g;
-	const char *why;
+	enum reason reason =
+	    identity_token(from->e->tokens, from->snapshot, token, &g, why);
 
-	if (identity_token(e->tokens, s, token, &g, &why) != REASON_NONE)
-		return;
-	struct session_ask ask = identity_ask(s, g, source);
-	sessions_arm(e->sessions, source, token, &ask, until);
+	if (reason != REASON_NONE)
+		return reason;
+	struct session_ask ask = identity_ask(from->snapshot, g, from->source);
+	sessions_arm(from->e->sessions, from->source, token, &ask, until);
 	grant_unref(g);
+	return REASON_NONE;
 }
 
 /* ---- sessions ---- */

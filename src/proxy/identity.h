@@ -41,8 +41,8 @@ enum reason identity_refusal(enum ledger_answer a);
 enum reason identity_learn(struct engine *e, const struct snapshot *s,
     const struct session_ask *ask, const struct ledger_reply *reply, unix_ms now,
     const char **why) MUST_CHECK;
-/* The source speaks for the token's session until then; nothing when it is not good. */
-void identity_arm(struct engine *e, const struct snapshot *s, struct str source,
-    struct str token, unix_ms until);
+/* The source speaks for the token's session until then; or why the token is not good. */
+enum reason identity_arm(const struct identity_source *from, struct str token,
+    unix_ms until, const char **why) MUST_CHECK;
 
 #endif

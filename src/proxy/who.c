@@ -259,18 +259,45 @@ known(struct conn *c, enum reason reason, struct grant *g, const char *why)
 	return attach(c, g);
 }
 
-/* What is armed beside this process, or was before it began, the store knows. */
+static struct identity_source
+source_of(struct conn *c, char text[static ADDR_TEXT])
+{
+	return (struct identity_source){
+		.e = c->e,
+		.snapshot = c->x->snapshot,
+		.source = str_of(conn_share(c, text)),
+	};
+}
+
+static bool
+is_armed_here(const struct identity_source *source)
+{
+	struct grant *g;
+	const char *why;
+	bool is_armed = identity_armed(source, &g, &why) != REASON_NONE || g != NULL;
+
+	grant_unref(g);
+	return is_armed;
+}
+
+/* What is armed beside this process, or was before it began, the store knows.  Where it
+ * cannot say, or what it knows is no good, nobody else is meant instead. */
 static void
 on_arm(void *arg, const struct ledger_reply *reply)
 {
 	struct conn *c = arg;
 	char text[ADDR_TEXT];
+	struct identity_source source = source_of(c, text);
+	const char *why = ledger_answer_text(reply->answer);
+	enum reason reason = REASON_NONE;
 
 	c->asked = NULL;
 	if (reply->answer == LEDGER_OK)
-		identity_arm(c->e, c->x->snapshot, str_of(conn_share(c, text)),
-		    reply->note.text, reply->note.until / 1000);
-	conn_go_on(c, JUMP);
+		reason = identity_arm(
+		    &source, reply->note.text, reply->note.until / 1000, &why);
+	else if (reply->answer != LEDGER_UNKNOWN && !is_armed_here(&source))
+		reason = identity_refusal(reply->answer);
+	conn_go_on(c, reason == REASON_NONE ? JUMP : refuse(c, reason, why));
 }
 
 static bool
@@ -297,11 +324,7 @@ identify(struct conn *c)
 	const char *why = NULL;
 	enum reason reason = REASON_NONE;
 	enum brought has = conn_door(c)->brings(&brought, x);
-	struct identity_source source = {
-		.e = c->e,
-		.snapshot = x->snapshot,
-		.source = str_of(conn_share(c, text)),
-	};
+	struct identity_source source = source_of(c, text);
 
 	if ((c->unix_path != NULL || has == BROUGHT_NOTHING) && looks_for_arm(c))
 		return WAIT;

@@ -9,8 +9,9 @@ import tempfile
 
 import pytest
 
+from rig import redis as rig_redis
 from rig import token as tokens
-from rig.weir import Weir, binary, free_port, wait_for
+from rig.weir import START_WAIT, Weir, binary, free_port, wait_for
 from rules import http, is_refusal, tcp
 from test_sessions import SECRET, URL, ask, guarded, sessions, tunnel  # noqa: F401
 
@@ -195,6 +196,27 @@ def test_an_armed_socket_needs_no_token(admin, upstream, connect, tmp_path):
     assert ask(connect(by(proxy, 1))).status == 200  # it lasts
     assert ctl(proxy, "disarm", str(tmp_path / "a"))[0] == 0
     is_refusal(ask(connect(by(proxy, 1))), 407, "session_required")
+
+
+def test_a_source_that_may_be_armed_is_nobody_else_while_the_store_is_away(admin, upstream, connect, tmp_path):
+    (tmp_path / "redis").mkdir()
+    redis = rig_redis.Redis(tmp_path / "redis")
+    try:
+        proxy = admin(config={"ledger": {"url": redis.url}}, required=False)
+        wait_for(lambda: ctl(proxy, "health")[0] == 0, START_WAIT, "the ledger")
+        narrow = tokens.mint(SECRET, "armed", network="deny-all")
+        assert ctl(proxy, "arm", str(tmp_path / "a"), stdin=narrow + "\n")[0] == 0
+        is_refusal(ask(connect(by(proxy, 1))), 403, "host_not_allowed")
+        assert ask(connect(by(proxy, 2))).status == 200
+        proxy.stop()
+        redis.stop_at_once()
+        proxy.start()
+        is_refusal(ask(connect(by(proxy, 1))), 503, "ledger_unavailable")
+        redis.start()
+        wait_for(lambda: ctl(proxy, "health")[0] == 0, START_WAIT, "the ledger")
+        assert ask(connect(by(proxy, 2))).status == 200
+    finally:
+        redis.stop_at_once()
 
 
 def test_a_session_bound_to_its_arm_is_good_there_alone(admin, upstream, connect, tmp_path):
