@@ -1,4 +1,5 @@
 """A running weir: its configuration, its log, its records."""
+import collections
 import json
 import os
 import re
@@ -250,8 +251,15 @@ def proxy_and_health():
     return {"proxy": ["127.0.0.1:%d" % free_port()], "health": ["127.0.0.1:%d" % free_port()]}
 
 
+given = collections.deque(maxlen=1000)  # ports: the kernel may choose one twice before weir has it
+
+
 def free_port(address="127.0.0.1"):
     """Nobody's port now; in a namespace of our own nobody takes it before weir does."""
-    with socket.socket(socket.AF_INET6 if ":" in address else socket.AF_INET) as sock:
-        sock.bind((address, 0))
-        return sock.getsockname()[1]
+    while True:
+        with socket.socket(socket.AF_INET6 if ":" in address else socket.AF_INET) as sock:
+            sock.bind((address, 0))
+            port = sock.getsockname()[1]
+        if port not in given:
+            given.append(port)
+            return port
