@@ -66,8 +66,8 @@ put_body(struct buf *to, const struct spend *s)
 	json_open(&j, '{');
 	json_key(&j, "sid");
 	json_str(&j, s->grant->sid);
-	for (size_t i = 0; i < s->nroom && i < s->nscope; i++) {
-		const char *name = name_of(s->scope[i].kind);
+	for (size_t i = 0; i < s->nroom && i < s->scopes.n; i++) {
+		const char *name = name_of(s->scopes.of[i].kind);
 		if (name != NULL)
 			put_room(&j, name, &s->room[i]);
 	}

@@ -37,144 +37,6 @@ payer(const struct exchange *x)
 	return x->who != NULL ? x->who->grant : x->snapshot->keys->laptop;
 }
 
-static struct ledger_scope *
-add_scope(struct spend *s, enum ledger_scope_kind kind, const struct grant *g)
-{
-	struct ledger_scope *scope = &s->scope[s->nscope];
-
-	if (s->nscope == LEDGER_SCOPES)
-		return NULL;
-	s->nscope++;
-	*scope = (struct ledger_scope){ .kind = kind,
-		.issuer = g->issuer,
-		.tenant = g->tenant,
-		.sid = g->sid,
-		.cap = LEDGER_MONEY_MAX,
-		.claim = LEDGER_NO_CLAIM,
-		.gen = g->gen };
-	return scope;
-}
-
-static void
-set_ceiling(struct ledger_scope *scope, const struct ceiling *c)
-{
-	if (c->cap != GRANT_UNSAID)
-		scope->cap = c->cap;
-	if (c->claim != GRANT_UNSAID)
-		scope->claim = c->claim;
-}
-
-/* The store counts up to a limit; one of nothing is refused without asking it. */
-static int64_t
-limit_of(struct spend *s, int64_t said, int64_t newest)
-{
-	int64_t limit = newest >= 0 && (said < 0 || newest < said) ? newest : said;
-
-	s->has_no_room |= limit == 0;
-	return limit < 0 ? 0 : limit;
-}
-
-static void
-add_turn(struct spend *s, const struct grant *g, const struct session_limits *newest)
-{
-	struct ledger_scope *scope;
-
-	if (g->turn.n == 0 || (scope = add_scope(s, LEDGER_TURN, g)) == NULL)
-		return;
-	scope->turn = g->turn;
-	set_ceiling(scope, &g->turn_usd);
-	scope->max_calls = limit_of(s, g->turn_calls, newest->turn_calls);
-	scope->max_tokens = limit_of(s, g->turn_tokens, newest->turn_tokens);
-}
-
-static void
-add_session(
-    struct spend *s, const struct grant *g, enum ledger_scope_kind kind, int64_t newest)
-{
-	struct ledger_scope *scope = add_scope(s, kind, g);
-
-	if (scope == NULL)
-		return;
-	set_ceiling(scope, &g->session_usd);
-	scope->max_tokens = limit_of(s, g->session_tokens, newest);
-}
-
-static enum ledger_window
-window_of(int per)
-{
-	switch ((enum per)per) {
-	case PER_EVER:
-		return LEDGER_EVER;
-	case PER_DAY:
-		return LEDGER_DAY;
-	case PER_MONTH:
-		return LEDGER_MONTH;
-	}
-	return LEDGER_EVER;
-}
-
-static const struct tenant_budget *
-budget_of(const struct tenant_budgets *all, struct str tenant)
-{
-	const struct tenant_budget *other = NULL;
-
-	for (size_t i = 0; i < all->n; i++) {
-		if (str_eq(tenant, str_of(all->p[i].name)))
-			return &all->p[i];
-		if (strcmp(all->p[i].name, "*") == 0)
-			other = &all->p[i];
-	}
-	return other;
-}
-
-static void
-add_pool(struct spend *s, enum ledger_scope_kind kind, const struct pool *pool)
-{
-	struct ledger_scope *scope;
-
-	if (pool->usd == UNWRITTEN || (scope = add_scope(s, kind, s->grant)) == NULL)
-		return;
-	scope->issuer = scope->tenant = scope->sid = STR_NONE;
-	scope->cap = pool->usd;
-	scope->window = window_of(pool->per);
-}
-
-static void
-add_tenant(struct spend *s, const struct settings *set)
-{
-	const struct tenant_budget *b = budget_of(&set->budget_tenants, s->grant->tenant);
-	struct ledger_scope *scope;
-
-	if (s->grant->tenant.n == 0 || b == NULL ||
-	    (scope = add_scope(s, LEDGER_TENANT, s->grant)) == NULL)
-		return;
-	scope->issuer = scope->sid = STR_NONE;
-	scope->cap = b->usd;
-	scope->window = window_of(b->per);
-}
-
-/* Innermost first. */
-static void
-gather_scopes(struct spend *s)
-{
-	const struct settings *set = s->x->snapshot->settings;
-	const struct caller *who = s->x->who;
-	const struct session_limits newest =
-	    who != NULL ? session_limits(who->session, s->grant->turn)
-			: (struct session_limits){ .turn_calls = -1,
-				  .turn_tokens = -1,
-				  .session_tokens = -1 };
-
-	add_turn(s, s->grant, &newest);
-	add_session(s, s->grant, LEDGER_SESSION, newest.session_tokens);
-	for (size_t i = 0; who != NULL && i < who->nkin; i++)
-		add_session(s, who->kin[i], LEDGER_ANCESTOR, GRANT_UNSAID);
-	add_tenant(s, set);
-	if (s->grant->is_public)
-		add_pool(s, LEDGER_PUBLIC, &set->budget_public);
-	add_pool(s, LEDGER_TOTAL, &set->budget_total);
-}
-
 /* ---- life */
 
 static void
@@ -213,7 +75,7 @@ spend_new(struct engine *e, struct exchange *x)
 	buf_init(&s->body, CALL_BODY_MAX);
 	timer_init(&s->lease, on_lease, s);
 	if (s->grant != NULL)
-		gather_scopes(s);
+		scopes_gather(&s->scopes, x, s->grant);
 	return s;
 }
 
@@ -456,7 +318,7 @@ exhausted(const struct spend *s, const struct ledger_reply *r)
 	bool is_empty =
 	    ledger_left(&r->room[r->refused]) <= 0 || (!is_strict && s->bound.can_clamp);
 
-	return is_empty ? spent_reason(s->scope[r->refused].kind)
+	return is_empty ? spent_reason(s->scopes.of[r->refused].kind)
 			: REASON_BUDGET_INSUFFICIENT_FOR_REQUEST;
 }
 
@@ -470,13 +332,13 @@ refusal_of(const struct spend *s, const struct ledger_reply *r)
 static void
 note_room(struct spend *s, const struct ledger_reply *r)
 {
-	for (size_t i = 0; i < r->nroom && i < s->nscope; i++) {
+	for (size_t i = 0; i < r->nroom && i < s->scopes.n; i++) {
 		usd_nano left = ledger_left(&r->room[i]);
-		bool is_own = s->scope[i].kind <= LEDGER_SESSION;
+		bool is_own = s->scopes.of[i].kind <= LEDGER_SESSION;
 
-		if (s->scope[i].kind == LEDGER_TURN)
+		if (s->scopes.of[i].kind == LEDGER_TURN)
 			s->turn_left = left;
-		if (s->scope[i].kind == LEDGER_SESSION)
+		if (s->scopes.of[i].kind == LEDGER_SESSION)
 			s->session_left = left;
 		/* what others have left is not told to this one */
 		if (is_own && (i == 0 || left < s->left))
@@ -611,7 +473,7 @@ spend_reserve(struct spend *s, void (*done)(void *arg, bool is_fine), void *arg)
 	bool is_strict = set->budget_mode == BUDGET_STRICT;
 	struct ledger_reserve r = { .call = { str_of(s->x->id), 1 },
 		.who = identity_ledger_who(s->x->snapshot, s->grant),
-		.nscope = s->nscope,
+		.nscope = s->scopes.n,
 		.want = s->bound.want,
 		.floor = s->bound.want,
 		.share_ppm = is_strict ? PPM : set->budget_share,
@@ -620,10 +482,10 @@ spend_reserve(struct spend *s, void (*done)(void *arg, bool is_fine), void *arg)
 		.model = s->call.nmodel > 0 ? s->call.model[0].name : STR_NONE,
 		.prices = str_of(prices_digest(s->x->snapshot->prices)) };
 
-	if (s->has_no_room)
+	if (s->scopes.has_no_room)
 		return refuse(s, REASON_TURN_LIMIT_REACHED, "a limit of its is nothing");
 	assert(s->nreferred == s->call.nreference);
-	memcpy(r.scope, s->scope, s->nscope * sizeof(s->scope[0]));
+	memcpy(r.scope, s->scopes.of, s->scopes.n * sizeof(s->scopes.of[0]));
 	if (!is_strict && (!bound_floor(&s->bound, &r.floor) || r.floor > r.want))
 		r.floor = r.want;
 	s->done = done;
@@ -647,7 +509,7 @@ on_looked(void *arg, const struct ledger_reply *r)
 bool
 spend_look(struct spend *s, void (*done)(void *arg, bool is_fine), void *arg)
 {
-	struct ledger_look look = { .nscope = s->nscope, .scope = s->scope };
+	struct ledger_look look = { .nscope = s->scopes.n, .scope = s->scopes.of };
 
 	s->done = done;
 	s->arg = arg;
@@ -949,8 +811,8 @@ settle(struct spend *s, const struct usage *u, bool waits)
 		.prices = str_of(prices_digest(s->x->snapshot->prices)),
 		.model = str_of(s->model),
 		.flags = flags_of(s),
-		.nscope = s->nscope,
-		.scope = s->scope };
+		.nscope = s->scopes.n,
+		.scope = s->scopes.of };
 	struct buf text;
 
 	buf_init(&text, USAGE_TEXT);
@@ -1094,7 +956,8 @@ spend_money(struct spend *s)
 		.session_left = s->session_left,
 		.has_session_left = s->has_left,
 	};
-	for (size_t i = 0; i < s->nscope; i++)
-		s->money.has_turn_left |= s->has_left && s->scope[i].kind == LEDGER_TURN;
+	for (size_t i = 0; i < s->scopes.n; i++)
+		s->money.has_turn_left |=
+		    s->has_left && s->scopes.of[i].kind == LEDGER_TURN;
 	return &s->money;
 }

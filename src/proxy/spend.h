@@ -23,6 +23,7 @@
 #include "proxy/exchange.h"
 #include "proxy/objects.h"
 #include "proxy/route.h"
+#include "proxy/scopes.h"
 
 #define BACKGROUND_LEASE ((msec)(8 * 3600 + 900) * 1000) /* they end within 8 h */
 #define SPEND_NAME 129 /* of a request, at the provider; with its NUL */
@@ -46,9 +47,7 @@ struct spend {
 	uint64_t asked; /* output that was asked for, when is_clamped */
 	bool is_clamped;
 
-	struct ledger_scope scope[LEDGER_SCOPES];
-	size_t nscope;
-	bool has_no_room; /* a limit of calls or tokens is 0 */
+	struct scopes scopes;
 	struct ledger_op *op;
 	struct timer lease;
 	usd_nano granted;
