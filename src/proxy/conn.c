@@ -11,6 +11,7 @@
 #include "base/log.h"
 #include "proxy/forward.h"
 #include "proxy/gateway.h"
+#include "proxy/settle.h"
 #include "proxy/tunnel.h"
 
 #define CROWD 128 /* connections whose memory is worth giving back */
@@ -136,7 +137,7 @@ conn_cancel(struct conn *c)
 	if (c->gateway != NULL)
 		gateway_cancel(c->gateway);
 	if (c->x != NULL)
-		spend_end(c->x->spend);
+		settle_end(c->x->spend);
 	tls_cancel(c->shaking);
 	origin_close(c->e->loop, c->dialled);
 	c->shaking = NULL;
@@ -169,7 +170,7 @@ conn_end_exchange(struct conn *c, struct exchange **x)
 		c->outer->down += ended->down;
 	}
 	spend = ended->spend;
-	spend_end(spend); /* the record says what was charged */
+	settle_end(spend); /* the record says what was charged */
 	ended->money = spend_money(spend);
 	exchange_end(c->e, ended, source_text(c, text));
 	spend_free(spend);

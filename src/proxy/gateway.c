@@ -9,6 +9,10 @@
 #include <string.h>
 #include <sys/socket.h>
 
+#include "proxy/charge.h"
+#include "proxy/own.h"
+#include "proxy/settle.h"
+
 #define INTERIM_MAX 16                  /* 1xx answers to one request */
 #define ROUNDS 16                       /* reads before others have their turn */
 #define DOWN_MAX ((size_t)16 << 20)     /* what one read may decode to */
@@ -37,9 +41,9 @@ gateway_cancel(struct gateway *g)
 {
 	if (g->answer != NULL && !g->is_settling) {
 		struct usage u = *answer_end(g->answer, false);
-		(void)spend_settle(g->spend, g->answer, &u, NULL, NULL);
+		(void)settle_call(g->spend, g->answer, &u, NULL, NULL);
 	}
-	spend_end(g->spend);
+	settle_end(g->spend);
 	let_go(g);
 }
 
@@ -112,7 +116,7 @@ finish(struct gateway *g, enum reason reason, enum close_by by, bool is_whole)
 	u = mem_zalloc(sizeof(*u));
 	if (g->answer != NULL)
 		*u = *answer_end(g->answer, is_whole);
-	if (!spend_settle(g->spend, g->answer, u, on_settled, g)) {
+	if (!settle_call(g->spend, g->answer, u, on_settled, g)) {
 		put_end(g);
 		stream_kick(g->client);
 	}
@@ -201,7 +205,7 @@ is_runaway(const struct gateway *g)
 {
 	return g->answer != NULL &&
 	       (g->answer->form == ANSWER_EVENTS || g->spend->call.is_stream) &&
-	       spend_is_passed(g->spend, g->answer);
+	       charge_is_passed(g->spend, g->answer);
 }
 
 /* It ends as if its limit had been reached; within an event that does not end, broken. */
@@ -229,7 +233,7 @@ take_piece(struct gateway *g, struct str text)
 	if (g->answer != NULL)
 		answer_feed(g->answer, text, hides ? &g->shown : NULL);
 	if (g->answer != NULL)
-		spend_keep(g->spend, g->answer);
+		own_keep(g->spend, g->answer);
 	scrub_feed(&g->scrub, hides ? buf_view(&g->shown) : text, &g->clean);
 	put_chunk(g, buf_view(&g->clean));
 }

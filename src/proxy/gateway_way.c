@@ -12,6 +12,9 @@
 #include "proxy/answer.h"
 #include "proxy/gateway.h"
 #include "proxy/greet.h"
+#include "proxy/hold.h"
+#include "proxy/judge.h"
+#include "proxy/own.h"
 #include "proxy/purse.h"
 #include "proxy/stages.h"
 #include "proxy/who.h"
@@ -132,7 +135,7 @@ body_is_whole(struct conn *c, struct str rest)
 	buf_str(&c->rq->more, rest);
 	if (c->x->route == NULL) /* what is left: nothing is sent */
 		return NEXT;
-	if (!spend_judge(c->x->spend))
+	if (!judge_call(c->x->spend))
 		return answer_refuse(c, c->x->reason);
 	return NEXT;
 }
@@ -264,9 +267,8 @@ reserve(struct conn *c)
 {
 	if (!c->x->spend->is_metered)
 		return NEXT;
-	return spend_reserve(c->x->spend, on_reserved, c)
-		   ? WAIT
-		   : answer_refuse(c, c->x->reason);
+	return hold_reserve(c->x->spend, on_reserved, c) ? WAIT
+							 : answer_refuse(c, c->x->reason);
 }
 
 static void
@@ -288,13 +290,13 @@ gate_reserve(struct conn *c)
 	    c->x->route == NULL || c->x->route->is_https ? PROTOCOL_HTTPS : PROTOCOL_HTTP;
 	if (c->x->route == NULL) {
 		c->x->verdict.protocol = PROTOCOL_HTTP;
-		if (!spend_look(s, on_looked, c))
+		if (!hold_look(s, on_looked, c))
 			return answer_refuse(c, c->x->reason);
 		return WAIT;
 	}
 	if (s->call.nreference == 0)
 		return reserve(c);
-	spend_own(s, on_owned, c);
+	own_check(s, on_owned, c);
 	return WAIT;
 }
 

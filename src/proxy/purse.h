@@ -7,7 +7,7 @@
 #include "proxy/spend.h"
 
 bool purse_is_asked(const struct exchange *x);
-/* The whole answer; after spend_look(). */
+/* The whole answer; after hold_look(). */
 void purse_answer(struct buf *to, const struct exchange *x);
 
 #endif
