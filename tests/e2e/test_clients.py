@@ -1,4 +1,4 @@
-"""Real clients through weir: curl, wget, git, apt, against origins of our own."""
+"""Real clients through weir: curl, wget, git, apt, Python's libraries, against origins of our own."""
 import base64
 import hashlib
 import os
@@ -11,7 +11,9 @@ import urllib.parse
 
 import pytest
 
-from rig import http1, origin as origins, tls
+from clients import proxied, through
+from rig import gateway as rig_gateway, http1, origin as origins, tls
+from rig import token as tokens
 from rig.weir import free_port, wait_for
 from rules import http, https
 
@@ -328,3 +330,37 @@ def test_several_clients_at_once(proxy, authority, upstream, secure):
         thread.join()
     assert results == [b"ok"] * 20
     assert len(proxy.finals(20)) == 20
+
+
+# -- each client that Debian has, as its row in tests/clients/proxied.py says
+
+DEBIANS = pytest.mark.parametrize("program", [p for p in proxied.PROGRAMS if p.needs == "debian"], ids=lambda p: p.name)
+
+
+@pytest.fixture
+def trip(weir, authority, upstream, secure, tmp_path):
+    upstream.reply = secure.reply = through.reply
+    proxy = weir([http(NAME), https(NAME)], config=through.CONFIG, environment=rig_gateway.ENVIRONMENT)
+    made = []
+
+    def make(program, has_token=True):
+        token = tokens.mint(rig_gateway.SECRET, program.name) if has_token else None
+        made.append(through.Trip(proxy, token, authority.certificate, tmp_path))
+        return made[-1]
+    yield make
+    for one in made:
+        one.close()
+
+
+@pytest.mark.parametrize("scheme", ["http", "https"])
+@DEBIANS
+def test_a_client_brings_its_token_and_each_exchange_has_one_record(trip, program, scheme):
+    one = trip(program)
+    assert list(through.allowed(one, program, scheme)) == [], one.output
+
+
+@pytest.mark.parametrize("what", [proxied.TUNNEL, proxied.CLEAR, proxied.NO_TOKEN])
+@DEBIANS
+def test_a_client_stops_at_a_refusal_and_shows_what_it_can(trip, program, what):
+    one = trip(program, has_token=what != proxied.NO_TOKEN)
+    assert list(through.refused(one, program, what)) == [], one.output
