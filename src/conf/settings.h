@@ -56,6 +56,7 @@ struct settings {
 	struct claim_maps sessions_claims;
 	int sessions_public, sessions_bind, sessions_turns, sessions_network;
 	int64_t sessions_max_ttl; /* seconds */
+	int64_t sessions_recheck;
 	int budget_mode;
 	int64_t budget_floor;
 	int64_t budget_share; /* millionths */

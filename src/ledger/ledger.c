@@ -28,7 +28,8 @@ struct ledger {
 	struct loop *loop;
 	pthread_t thread;
 	bool is_started;
-	sem_t begun; /* the store has said how it is, or is being connected to */
+	bool is_shared; /* its store */
+	sem_t begun;    /* the store has said how it is, or is being connected to */
 	_Atomic int health;
 	atomic_size_t under_way, waiting;
 	atomic_size_t refs; /* the owner's, and one for each op that a caller waits for */
@@ -49,6 +50,12 @@ enum ledger_answer
 ledger_health(const struct ledger *l)
 {
 	return (enum ledger_answer)atomic_load(&l->health);
+}
+
+bool
+ledger_is_shared(const struct ledger *l)
+{
+	return l->is_shared;
 }
 
 size_t
@@ -375,12 +382,13 @@ static const struct {
 	struct backend *(*open)(
 	    struct str where, const struct ledger_options *, const struct backend_host *);
 	bool is_remembered; /* across restarts */
+	bool is_shared;     /* with other instances */
 } schemes[] = {
-	{ { "memory:", 7 }, backend_memory, false },
-	{ { "sqlite:", 7 }, backend_sqlite, true },
+	{ { "memory:", 7 }, backend_memory, false, false },
+	{ { "sqlite:", 7 }, backend_sqlite, true, false },
 #ifdef HAVE_REDIS
-	{ { "redis://", 8 }, backend_redis, true },
-	{ { "redis+unix:", 11 }, backend_redis_unix, true },
+	{ { "redis://", 8 }, backend_redis, true, true },
+	{ { "redis+unix:", 11 }, backend_redis_unix, true, true },
 #endif
 };
 
@@ -396,6 +404,7 @@ open_backend(struct ledger *l, const struct ledger_options *o)
 		if (schemes[i].is_remembered &&
 		    !seen_open(&l->seen, o->directory, o->url, o->uid, o->gid))
 			return false;
+		l->is_shared = schemes[i].is_shared;
 		l->backend =
 		    schemes[i].open(str_sub(url, schemes[i].scheme.n, url.n), o, &host);
 		return l->backend != NULL;

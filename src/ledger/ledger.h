@@ -48,6 +48,8 @@ void ledger_start(struct ledger *l);
 void ledger_close(struct ledger *l);
 /* Any thread: LEDGER_OK, LEDGER_AWAY or LEDGER_ROLLED_BACK, for /readyz and /status. */
 enum ledger_answer ledger_health(const struct ledger *l);
+/* Any thread: other instances may use the store, too. */
+bool ledger_is_shared(const struct ledger *l);
 /* Any thread: settles that wait for the store. */
 size_t ledger_waiting(const struct ledger *l);
 

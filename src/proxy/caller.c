@@ -86,6 +86,7 @@ caller_leave(struct caller *c)
 {
 	if (c == NULL)
 		return;
+	recheck_stop(&c->recheck);
 	seat_leave(&c->seat, clock_wall_ms());
 	c->arg = NULL;
 	caller_unref(c);

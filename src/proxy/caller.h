@@ -12,6 +12,7 @@
 
 #include "base/loop.h"
 #include "policy/claims.h"
+#include "proxy/recheck.h"
 #include "state/session.h"
 
 struct caller {
@@ -30,7 +31,8 @@ struct caller {
 	atomic_bool is_told;
 	enum session_answer why; /* set before it is told */
 	void (*ended)(void *arg, enum session_answer why);
-	void *arg; /* NULL: the connection has let go */
+	void *arg;              /* NULL: the connection has let go */
+	struct recheck recheck; /* while it has not */
 };
 
 /*

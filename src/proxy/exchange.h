@@ -58,11 +58,12 @@ struct exchange {
 	/* WHO: on whose behalf; a reference, or NULL: nobody's in particular */
 	struct caller *who;
 	struct grant
-	    *grant;      /* what was verified, also where it is refused; a reference */
-	bool is_heard;   /* its turn has come by client_rate */
-	uint8_t nasked;  /* times the store was asked for its session */
-	bool is_begun;   /* counted for who->session */
-	int64_t retry_s; /* when waiting helps; 0: not said */
+	    *grant;        /* what was verified, also where it is refused; a reference */
+	bool is_heard;     /* its turn has come by client_rate */
+	uint8_t nasked;    /* times the store was asked for its session */
+	bool is_rechecked; /* or whether it still has nothing against it */
+	bool is_begun;     /* counted for who->session */
+	int64_t retry_s;   /* when waiting helps; 0: not said */
 	const struct ruleset
 	    *rules; /* who's, once asked for; the arena's or the snapshot's */
 

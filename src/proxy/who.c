@@ -9,6 +9,7 @@
 #include "proxy/answer.h"
 #include "proxy/conns.h"
 #include "proxy/identity.h"
+#include "proxy/recheck.h"
 #include "proxy/remake.h"
 
 #define ASKS_MOST 2 /* of the store, for one exchange */
@@ -163,6 +164,7 @@ sit_down(struct conn *c, struct grant *g, struct session *s)
 	c->who = caller_new(&of, c->e->loop, on_ended, c, &why);
 	if (c->who == NULL)
 		return why;
+	recheck_start(&c->who->recheck, c->e, c->who->session, c->who->grant);
 	timer_init(&c->until, on_deadline, c);
 	watch_deadline(c);
 	return SESSION_OK;
@@ -192,6 +194,13 @@ begin(struct conn *c)
 	return NEXT;
 }
 
+/* Sessions that are open go on while the store is away. */
+static bool
+is_silent(enum ledger_answer a)
+{
+	return a == LEDGER_AWAY || a == LEDGER_ROLLED_BACK;
+}
+
 static void
 on_session(void *arg, const struct ledger_reply *reply)
 {
@@ -200,10 +209,13 @@ on_session(void *arg, const struct ledger_reply *reply)
 	struct session_ask ask =
 	    identity_ask(c->x->snapshot, c->x->grant, str_of(conn_share(c, text)));
 	const char *why = ledger_answer_text(reply->answer);
-	enum reason reason =
-	    identity_learn(c->e, c->x->snapshot, &ask, reply, clock_wall_ms(), &why);
+	enum reason reason = REASON_NONE;
 
 	c->asked = NULL;
+	recheck_learn(c->e, c->x->grant, reply->answer);
+	if (!c->x->is_rechecked || !is_silent(reply->answer))
+		reason = identity_learn(
+		    c->e, c->x->snapshot, &ask, reply, clock_wall_ms(), &why);
 	conn_go_on(c, reason == REASON_NONE ? JUMP : refuse(c, reason, why));
 }
 
@@ -220,6 +232,18 @@ ask_store(struct conn *c, struct grant *g)
 	return WAIT;
 }
 
+/* What is open here may be revoked elsewhere.  False: it is not to be asked, or cannot.
+ */
+static bool
+asks_again(struct conn *c, struct session *s, const struct grant *g)
+{
+	if (c->x->is_rechecked || !recheck_is_due(c->e, s, g))
+		return false;
+	c->x->is_rechecked = true;
+	c->asked = recheck_ask(c->e, g, on_session, c);
+	return c->asked != NULL;
+}
+
 /* Borrows the grant. */
 static enum next
 attach(struct conn *c, struct grant *g)
@@ -232,6 +256,10 @@ attach(struct conn *c, struct grant *g)
 
 	if (a == SESSION_ASK_STORE)
 		return ask_store(c, g);
+	if (a == SESSION_OK && asks_again(c, s, g)) {
+		session_unref(s);
+		return WAIT;
+	}
 	if (a == SESSION_OK && c->who != NULL && is_still(c->who, g))
 		session_unref(s);
 	else if (a == SESSION_OK)

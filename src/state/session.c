@@ -19,6 +19,8 @@
 #define SWEEP 4
 #define KEY_MAX 512
 #define MINUTE_US INT64_C(60000000)
+#define WORDS 4 /* tokens of one session of which it is known when the store was asked \
+		 */
 
 enum limit { LIMIT_REQUESTS, LIMIT_CONCURRENCY, LIMIT_SESSION_TOKENS, LIMITS };
 
@@ -27,6 +29,12 @@ struct turn_limits {
 	char *turn; /* NULL: no token has said anything */
 	int64_t gen;
 	int64_t calls, tokens;
+};
+
+/* When the store last said nothing against a token. */
+struct word {
+	uint64_t jti; /* by hash; 0: of a token that has none */
+	unix_ms at;   /* 0: never */
 };
 
 struct session {
@@ -51,6 +59,7 @@ struct session {
 	size_t nseats;
 	struct turn_limits turn_limits;
 	void *grant;
+	struct word word[WORDS];
 
 	atomic_int ended; /* enum session_answer; SESSION_OK: it is not */
 	atomic_llong limit[LIMITS], vm_ms;
@@ -665,6 +674,30 @@ learn_kin(struct sessions *all, const struct session_ask *ask,
 	return true;
 }
 
+static uint64_t
+jti_hash(struct str jti)
+{
+	return jti.n == 0 ? 0 : hash_bytes(jti);
+}
+
+/* Under the lock.  The oldest makes room: who is not found is asked after, never less. */
+static void
+confirm(struct session *s, struct str jti, unix_ms now)
+{
+	struct word *at = &s->word[0];
+	uint64_t hash = jti_hash(jti);
+
+	for (size_t i = 0; i < WORDS; i++) {
+		if (s->word[i].at != 0 && s->word[i].jti == hash) {
+			at = &s->word[i];
+			break;
+		}
+		if (s->word[i].at < at->at)
+			at = &s->word[i];
+	}
+	*at = (struct word){ hash, now };
+}
+
 enum session_answer
 session_learn(struct sessions *all, const struct session_ask *ask,
     const struct session_facts *f, unix_ms now)
@@ -683,8 +716,34 @@ session_learn(struct sessions *all, const struct session_ask *ask,
 		replace_text(&s->turn, ask->turn);
 	if (gen > s->gen)
 		s->gen = gen;
+	confirm(s, ask->jti, now);
 	pthread_mutex_unlock(&s->shard->lock);
 	return SESSION_OK;
+}
+
+bool
+session_is_stale(struct session *s, struct str jti, unix_ms now, int64_t most_ms)
+{
+	uint64_t hash = jti_hash(jti);
+	bool is_fresh = false;
+
+	pthread_mutex_lock(&s->shard->lock);
+	for (size_t i = 0; i < WORDS && !is_fresh; i++) {
+		const struct word *w = &s->word[i];
+		/* one of tomorrow is worth nothing: the clock was set back */
+		is_fresh =
+		    w->jti == hash && w->at > 0 && w->at <= now && w->at > now - most_ms;
+	}
+	pthread_mutex_unlock(&s->shard->lock);
+	return !is_fresh;
+}
+
+void
+session_confirm(struct session *s, struct str jti, unix_ms now)
+{
+	pthread_mutex_lock(&s->shard->lock);
+	confirm(s, jti, now);
+	pthread_mutex_unlock(&s->shard->lock);
 }
 
 size_t
@@ -808,7 +867,7 @@ seat_take(struct seat *seat, struct session *s, struct str jti,
 		a = (enum session_answer)atomic_load(&at->ended);
 	if (a == SESSION_OK) {
 		*seat = (struct seat){ .session = session_ref(s),
-			.jti = jti.n == 0 ? 0 : hash_bytes(jti),
+			.jti = jti_hash(jti),
 			.told = told,
 			.arg = arg };
 		list_append(&s->seats, &seat->link);

@@ -113,6 +113,13 @@ struct session_facts {
 enum session_answer session_learn(struct sessions *all, const struct session_ask *ask,
     const struct session_facts *facts, unix_ms now) MUST_CHECK;
 
+/* The store's last word on this token of the session is older than that: where others
+ * use the store, too, they may have revoked it meanwhile. */
+bool session_is_stale(
+    struct session *s, struct str jti, unix_ms now, int64_t most_ms) MUST_CHECK;
+/* It was asked now, and said nothing against it.  session_learn() does this by itself. */
+void session_confirm(struct session *s, struct str jti, unix_ms now);
+
 /* ---- looking at one */
 
 /* When this token's use of it must end: its exp, or the end of vmSeconds (its own and

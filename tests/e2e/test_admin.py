@@ -163,6 +163,64 @@ def test_a_revoked_token_takes_no_other_with_it(admin, upstream, connect):
     is_refusal(ask(connect(proxy), one), 403, "session_revoked")
 
 
+@pytest.fixture
+def pair(admin, guarded, tmp_path):  # noqa: F811
+    """pair(rules): two weirs on one Redis; the first has the admin socket.  And the Redis."""
+    (tmp_path / "redis").mkdir()
+    redis = rig_redis.Redis(tmp_path / "redis")
+
+    def make(rules):
+        config = {"ledger": {"url": redis.url}}
+        more = {"bind": "none", "recheck": "1s"}
+        there = dict(config, listen={"proxy": ["127.0.0.1:%d" % free_port()], "health": ["127.0.0.1:%d" % free_port()]})
+        here, there = admin(rules, config=config, **more), guarded(rules, config=there, **more)
+        wait_for(lambda: ctl(here, "health")[0] == 0, START_WAIT, "the ledger")
+        return here, there, redis
+    yield make
+    redis.stop_at_once()
+
+
+@pytest.mark.parametrize("word", [["revoke", "acme", "s1"], ["revoke-token", "acme", "j1"]], ids=["session", "token"])
+def test_what_is_revoked_at_one_ends_at_all_that_share_the_ledger(pair, echo, upstream, connect, word):
+    here, there, _ = pair([http(NAME), tcp("raw.test", [echo.port])])
+    token, other = tokens.mint(SECRET, "s1", jti="j1"), tokens.mint(SECRET, "s2", jti="j2")
+    wait_for(lambda: ask(connect(there), token).status == 200, START_WAIT, "the ledger")
+    client, bystander = connect(there), connect(there)
+    assert tunnel(client, token, "raw.test:%d" % echo.port).status == 200
+    assert tunnel(bystander, other, "raw.test:%d" % echo.port).status == 200
+    assert ctl(here, *word)[0] == 0
+    client.read_all()  # it asks by itself
+    assert [r for r in there.finals(2) if r["kind"] == "connect"][0]["reason"] == "session_revoked"
+    is_refusal(ask(connect(there), token), 403, "session_revoked")
+    bystander.send(b"still here")
+    assert bystander.read_until(lambda data: b"still here" in data)
+
+
+def test_who_begins_again_and_again_is_asked_after_too(pair, upstream, connect):
+    here, there, _ = pair([http(NAME)])
+    token = tokens.mint(SECRET, "s1")
+    wait_for(lambda: ask(connect(there), token).status == 200, START_WAIT, "the ledger")
+    assert ctl(here, "revoke", "acme", "s1")[0] == 0
+    answers = []
+    wait_for(lambda: answers.append(ask(connect(there), token)) or answers[-1].status != 200, START_WAIT, "its end")
+    is_refusal(answers[-1], 403, "session_revoked")
+
+
+def test_a_ledger_that_is_away_ends_no_session(pair, echo, upstream, connect):
+    _, there, redis = pair([http(NAME), tcp("raw.test", [echo.port])])
+    token = tokens.mint(SECRET, "s1")
+    wait_for(lambda: ask(connect(there), token).status == 200, START_WAIT, "the ledger")
+    client = connect(there)
+    assert tunnel(client, token, "raw.test:%d" % echo.port).status == 200
+    redis.stop_at_once()
+    wait_for(lambda: there.metric("weir_ledger_up") == 0, START_WAIT, "a ledger that is away")
+    asked = there.metric("weir_session_rechecks_total")
+    wait_for(lambda: there.metric("weir_session_rechecks_total") > asked + 1, START_WAIT, "two more questions")
+    assert ask(connect(there), token).status == 200
+    client.send(b"still here")
+    assert client.read_until(lambda data: b"still here" in data)
+
+
 def test_a_session_may_be_revoked_before_its_first_use(admin, connect):
     proxy = admin()
     assert ctl(proxy, "revoke", "acme", "s1")[0] == 0

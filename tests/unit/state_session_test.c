@@ -54,6 +54,35 @@ opened(struct sessions *all, const struct session_ask *ask, unix_ms now)
 	return s;
 }
 
+/* ---- how old the store's word is */
+
+static void
+test_the_stores_word_on_a_token_grows_old(void **state)
+{
+	struct sessions *all = sessions_new(&no_ops);
+	struct session_ask ask = ask_of("s1");
+	char jti[8];
+
+	(void)state;
+	ask.jti = STR("j1");
+	struct session *s = opened(all, &ask, 1000);
+	assert_false(session_is_stale(s, STR("j1"), 1999, 1000));
+	assert_true(session_is_stale(s, STR("j1"), 2000, 1000));
+	assert_true(session_is_stale(s, STR("j2"), 1000, 1000)); /* another's */
+	assert_true(session_is_stale(s, STR(""), 1000, 1000));
+	assert_true(session_is_stale(s, STR("j1"), 999, 1000)); /* a clock set back */
+	session_confirm(s, STR("j1"), 2000);
+	assert_false(session_is_stale(s, STR("j1"), 2999, 1000));
+	for (int i = 0; i < 100; i++) { /* many tokens: asked more often, never less */
+		snprintf(jti, sizeof(jti), "x%d", i);
+		session_confirm(s, str_of(jti), 2001 + i);
+	}
+	assert_true(session_is_stale(s, STR("j1"), 2101, 1000));
+	assert_false(session_is_stale(s, str_of(jti), 2101, 1000));
+	session_unref(s);
+	sessions_free(all);
+}
+
 /* ---- who */
 
 static void
@@ -685,6 +714,7 @@ int
 main(void)
 {
 	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(test_the_stores_word_on_a_token_grows_old),
 		cmocka_unit_test(test_only_the_store_knows_a_session_that_is_new),
 		cmocka_unit_test(test_a_session_is_its_owners),
 		cmocka_unit_test(test_time_is_over_at_exp_and_after_vm_seconds),

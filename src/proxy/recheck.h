@@ -1,0 +1,44 @@
+/*
+ * recheck.h - what was revoked at another weir ends here, too
+ *
+ * Instances that share a ledger learn from it alone what an operator revoked at one of
+ * them.  So no exchange begins on a token about which the ledger's last word is older
+ * than sessions.recheck (recheck_is_due(), WHO asks then), and each connection asks again
+ * as often for what it has open.  A ledger that is away ends nothing: sessions that are
+ * open go on without it.
+ *
+ * On the connection's loop.
+ */
+#ifndef WEIR_PROXY_RECHECK_H
+#define WEIR_PROXY_RECHECK_H
+
+#include "base/timer.h"
+#include "ledger/terms.h"
+
+struct engine;
+struct grant;
+struct ledger_op;
+struct session;
+
+struct recheck {
+	struct timer timer;
+	struct ledger_op *asked;
+	struct engine *e;          /* NULL: not begun */
+	struct session *session;   /* borrowed */
+	const struct grant *grant; /* borrowed */
+};
+
+bool recheck_is_due(const struct engine *e, struct session *s, const struct grant *g);
+/* Asks the ledger; NULL: it is busy. */
+struct ledger_op *recheck_ask(
+    struct engine *e, const struct grant *g, ledger_done *done, void *arg) MUST_CHECK;
+/* What the ledger said about that token: when it is revoked, all that is open by it ends
+ * here, in this turn of the loop or the next. */
+void recheck_learn(struct engine *e, const struct grant *g, enum ledger_answer a);
+
+/* Nothing, where the ledger is nobody else's. */
+void recheck_start(
+    struct recheck *r, struct engine *e, struct session *s, const struct grant *g);
+void recheck_stop(struct recheck *r); /* fine when it was not begun */
+
+#endif
