@@ -19,8 +19,9 @@
 #define SWEEP 4
 #define KEY_MAX 512
 #define MINUTE_US INT64_C(60000000)
-#define WORDS 4 /* tokens of one session of which it is known when the store was asked \
-		 */
+#define WORDS \
+	4 /* tokens of one session of which it is known when the store was asked \
+	   */
 
 enum limit { LIMIT_REQUESTS, LIMIT_CONCURRENCY, LIMIT_SESSION_TOKENS, LIMITS };
 
