@@ -72,3 +72,23 @@ PROGRAMS = [
             shows_clear=REASON, tries=2, environment={"npm_config_cafile": "$authority"}, needs="npm"),
     Program("java", JAVA, NUMBER, "Tunnel failed, got: 403", content=(CLEAR, NO_TOKEN), is_asked=True, needs="java"),
 ]
+
+
+class Agent:
+    """One of table.py's, with a tool and a model of its own, which is told of weir by these variables too.
+
+    Of a metered host it shows `shows`, in `words`; it asks for it at most `asks` times.
+    One that never ends is watched for `patience` seconds: why, is in doc/CLIENTS.md.
+    """
+
+    def __init__(self, name, shows, words, asks, ends=True, patience=300):
+        self.name, self.shows, self.words, self.asks, self.ends, self.patience = name, shows, words, asks, ends, patience
+
+
+AGENTS = [
+    Agent("claude", SENTENCE, "API Error: 403", 1),
+    Agent("codex", NOTHING, "Reconnecting... waiting for network", 20, ends=False, patience=60),
+    Agent("gemini", NUMBER, "Proxy response (403) !== 200 when HTTP Tunneling", 10, patience=500),
+    Agent("opencode", REASON, "Error: weir: metered_host", 2),
+    Agent("pi", NOTHING, "Connection error.", 12),
+]

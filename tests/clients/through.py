@@ -6,6 +6,7 @@ weir heard it ask, and weir's audit journal.
 import collections
 import json
 import pathlib
+import re
 import shutil
 import string
 import tempfile
@@ -62,8 +63,8 @@ class Trip:
     # -- what was seen
 
     def text(self):
-        """The output, however it was wrapped."""
-        return " ".join(self.output.split())
+        """The output, however it was wrapped and coloured."""
+        return " ".join(re.sub("\x1b\\[[0-9;]*m", "", self.output).split())
 
     def records(self):
         """weir's, once there is one for each request that was heard: then there may be no more."""
@@ -73,8 +74,8 @@ class Trip:
             pass  # not_recorded() says which is missing
         return self.weir.finals()[self.seen:]
 
-    def connects(self):
-        return [m for m in self.asked if m.method == "CONNECT"]
+    def calls(self):
+        return self.records()
 
     # -- what is wrong
 

@@ -364,3 +364,20 @@ def test_a_client_brings_its_token_and_each_exchange_has_one_record(trip, progra
 def test_a_client_stops_at_a_refusal_and_shows_what_it_can(trip, program, what):
     one = trip(program, has_token=what != proxied.NO_TOKEN)
     assert list(through.refused(one, program, what)) == [], one.output
+
+
+# -- doc/CLIENTS.md
+
+def rows_of_the_manual(columns):
+    """The rows of its tables with so many columns, as lists of cells."""
+    text = (pathlib.Path(__file__).resolve().parents[2] / "doc" / "CLIENTS.md").read_text(encoding="utf-8")
+    rows = ([cell.strip() for cell in line.strip("|").split("|")] for line in text.splitlines() if line.startswith("|"))
+    return [row for row in rows if len(row) == columns and not set(row[0]) <= {"-"}][1:]
+
+
+def test_the_manual_says_of_each_client_what_its_row_says():
+    for row, program in zip(rows_of_the_manual(6), proxied.PROGRAMS, strict=True):
+        assert row == [program.name, "after a 407" if program.is_asked else "at once", program.shows, "`%s`" % program.words,
+                       str(program.tries + program.is_asked), program.shows_clear if program.clear == "http" else program.shows]
+    for row, agent in zip(rows_of_the_manual(5), proxied.AGENTS, strict=True):
+        assert row == [agent.name, "yes" if agent.ends else "no", str(agent.asks), agent.shows, "`%s`" % agent.words]
