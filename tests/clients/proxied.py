@@ -88,7 +88,7 @@ class Agent:
 AGENTS = [
     Agent("claude", SENTENCE, "API Error: 403", 1),
     Agent("codex", NOTHING, "Reconnecting... waiting for network", 20, ends=False, patience=60),
-    Agent("gemini", NUMBER, "Proxy response (403) !== 200 when HTTP Tunneling", 10, patience=500),
+    Agent("gemini", NOTHING, "fetch failed", 10, patience=500),
     Agent("opencode", REASON, "Error: weir: metered_host", 2),
     Agent("pi", NOTHING, "Connection error.", 12),
 ]
