@@ -66,6 +66,7 @@ struct settings {
 	struct pool budget_total, budget_public;
 	char *gateway_prices;
 	int gateway_unpriced, gateway_hosted;
+	bool gateway_count_tokens;
 	int64_t gateway_max_tokens_per_second;
 	struct providers gateway_providers;
 	char *ledger_url;

@@ -5,14 +5,44 @@
 
 #include "base/count.h"
 #include "policy/verdict.h"
+#include "proxy/counter.h"
 
-/* Every reason has its line from the start, so that a rate has something to rise from. */
-static void
-print_reasons(struct buf *to, enum count_id id, const struct count_row *row)
+/* ---- families: each value of their label has its line from the start, so that a rate
+ * has something to rise from */
+
+static const char *
+reason_label(size_t i)
 {
-	for (unsigned r = REASON_NONE + 1; r < REASON_N; r++)
-		buf_fmt(to, "%s{reason=\"%s\"} %lld\n", row->name,
-		    reason_row((enum reason)r)->name, (long long)count_get(id, r));
+	return i > REASON_NONE && i < REASON_N ? reason_row((enum reason)i)->name : NULL;
+}
+
+static const struct labelled {
+	enum count_id id;
+	const char *label;
+	const char *(*value)(size_t i); /* NULL: no such one */
+} families[] = {
+	{ COUNT_REFUSED, "reason", reason_label },
+	{ COUNT_TOKEN_COUNTS, "result", counter_result },
+};
+
+static void
+print_family(struct buf *to, const struct labelled *f)
+{
+	const struct count_row *row = count_row(f->id);
+
+	for (size_t i = 0; i < row->labels; i++)
+		if (f->value(i) != NULL)
+			buf_fmt(to, "%s{%s=\"%s\"} %lld\n", row->name, f->label,
+			    f->value(i), (long long)count_get(f->id, i));
+}
+
+static const struct labelled *
+family_of(enum count_id id)
+{
+	for (size_t i = 0; i < sizeof(families) / sizeof(*families); i++)
+		if (families[i].id == id)
+			return &families[i];
+	return NULL;
 }
 
 void
@@ -22,8 +52,9 @@ metrics_print(struct buf *to)
 		const struct count_row *row = count_row((enum count_id)id);
 		buf_fmt(to, "# HELP %s %s\n# TYPE %s %s\n", row->name, row->help,
 		    row->name, row->type == COUNT_GAUGE ? "gauge" : "counter");
-		if (row->labels > 1)
-			print_reasons(to, (enum count_id)id, row);
+		const struct labelled *f = family_of((enum count_id)id);
+		if (f != NULL)
+			print_family(to, f);
 		else
 			buf_fmt(to, "%s %lld\n", row->name,
 			    (long long)count_get((enum count_id)id, 0));

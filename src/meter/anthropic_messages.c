@@ -533,37 +533,20 @@ anthropic_read(struct call *c, const struct model_request *r, struct str model)
 
 /* ---- the free counter */
 
-/* It refuses what has no part in counting. */
-static bool
-is_counted(struct str key)
-{
-	static const char *const counted[] = { "model", "messages", "system", "tools",
-		"tool_choice", "thinking", "mcp_servers", "context_management",
-		"output_config", "output_format" };
-
-	for (size_t i = 0; i < sizeof(counted) / sizeof(counted[0]); i++)
-		if (str_eq(key, str_of(counted[i])))
-			return true;
-	return false;
-}
+/* The counter refuses what has no part in counting.  Edits of the context are left out:
+ * the whole of it is no shorter. */
+static const char *const counted[] = { "model", "messages", "system", "tools",
+	"tool_choice", "thinking", "mcp_servers", "output_config", "output_format",
+	NULL };
+static const char *const uncounted[] = { "max_tokens", "stream", "metadata",
+	"stop_sequences", "temperature", "top_p", "top_k", "service_tier", "speed",
+	"inference_geo", "cache_control", "context_management", NULL };
 
 static bool
 anthropic_counter(const struct call *c, struct buf *path, struct buf *body)
 {
-	bool is_first = true;
-
 	buf_text(path, "/v1/messages/count_tokens");
-	buf_char(body, '{');
-	for (const struct piece *p = c->root->child; p != NULL; p = p->next) {
-		if (!is_counted(p->key))
-			continue;
-		if (!is_first)
-			buf_char(body, ',');
-		is_first = false;
-		buf_str(body, str_sub(c->body, p->begin, p->end - p->begin));
-	}
-	buf_char(body, '}');
-	return !body->is_over && !path->is_over;
+	return call_members(c, counted, uncounted, body);
 }
 
 /* ---- answers */

@@ -330,3 +330,28 @@ call_read(struct call *c, const struct model_request *r, struct arena *a)
 		return has_no_body(c, r);
 	return read_body(c, r, name);
 }
+
+/* Models part their prompts in ways of their own: one count holds for one of them. */
+static bool
+is_of_one_model(const struct call *c)
+{
+	size_t n = 0;
+
+	for (size_t i = 0; i < c->nmodel; i++)
+		n += named_runs(&c->model[i]);
+	return n == 1 && named_runs(&c->model[0]);
+}
+
+bool
+call_counter(
+    const struct call *c, enum provider_kind kind, struct buf *path, struct buf *body)
+{
+	const struct route *r;
+	struct str name;
+
+	if (c->is_free || c->api->counter == NULL || !is_of_one_model(c) ||
+	    !c->api->counter(c, path, body))
+		return false;
+	r = find_route(kind, STR("POST"), buf_view(path), &name);
+	return r != NULL && r->what == IS_FREE;
+}

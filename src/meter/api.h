@@ -22,6 +22,12 @@ bool call_read(struct call *c, const struct model_request *r, struct arena *a) M
 /* The same for a family that is known otherwise (`weir meter`); `model` may be empty. */
 bool call_read_as(struct call *c, const struct api *api, const struct model_request *r,
     struct str model, struct arena *a) MUST_CHECK;
+/*
+ * The question for the provider's free token counter, of a call as it is to be sent: path
+ * (below the provider's own) and body.  False: it has none, or not for such a call.
+ */
+bool call_counter(const struct call *c, enum provider_kind kind, struct buf *path,
+    struct buf *body) MUST_CHECK;
 /* The family that serves this path, or NULL: for the shape of an early refusal. */
 const struct api *api_find(enum provider_kind kind, struct str method, struct str path);
 /* Can a call that was posted there be asked after: does GET of path/ID show its answer?

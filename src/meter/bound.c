@@ -30,7 +30,9 @@ enum {
 	COMPACTION_OUTPUT = 8192,
 };
 
-/* A count of the provider's own is near, not exact. */
+/* And 2 %: a count of the provider's own is near, not exact.  Anthropic calls its own an
+ * estimate that may differ a little; Gemini's leaves out a token or two of each prompt.
+ */
 enum { COUNTED_SLACK = 256 };
 
 struct binding {

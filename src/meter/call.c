@@ -138,6 +138,35 @@ call_clamp(struct call *c, uint64_t to)
 		c->edits.is_over = true;
 }
 
+static bool
+is_one_of(struct str key, const char *const *list)
+{
+	for (; *list != NULL; list++)
+		if (str_eq(key, str_of(*list)))
+			return true;
+	return false;
+}
+
+bool
+call_members(const struct call *c, const char *const *counted, const char *const *ignored,
+    struct buf *to)
+{
+	const char *between = "";
+
+	buf_char(to, '{');
+	for (const struct piece *p = c->root->child; p != NULL; p = p->next) {
+		if (is_one_of(p->key, ignored))
+			continue;
+		if (!is_one_of(p->key, counted))
+			return false;
+		buf_text(to, between);
+		buf_str(to, str_sub(c->body, p->begin, p->end - p->begin));
+		between = ",";
+	}
+	buf_char(to, '}');
+	return !to->is_over;
+}
+
 bool
 call_body(struct call *c, struct buf *to)
 {

@@ -163,6 +163,13 @@ const struct named *call_beyond(
  */
 void call_clamp(struct call *c, uint64_t to);
 
+/*
+ * The body's members that are `counted` (NULL ends the list), as an object of their own.
+ * False: it has others than those and `ignored`, or there is no room.
+ */
+bool call_members(const struct call *c, const char *const *counted,
+    const char *const *ignored, struct buf *to) MUST_CHECK;
+
 /* The body as it is to be sent.  False: it does not fit into `to`. */
 bool call_body(struct call *c, struct buf *to) MUST_CHECK;
 

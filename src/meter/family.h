@@ -54,8 +54,8 @@ struct api {
 	/* The ending of a stream that weir cuts between two events; may be NULL. */
 	void (*cut)(const struct answer *a, struct buf *to);
 
-	/* The provider's free token counter: path and body of the question.  NULL: none.
-	 */
+	/* The provider's free token counter: path and body of the question.  False: the
+	 * request says more than it is known to count.  NULL: there is none. */
 	bool (*counter)(const struct call *c, struct buf *path, struct buf *body);
 	struct scan_path counted; /* where its answer is */
 };

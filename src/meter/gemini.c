@@ -577,7 +577,8 @@ gemini_counter(const struct call *c, struct buf *path, struct buf *body)
 {
 	size_t colon = 0;
 
-	if (!str_find(c->path, ':', &colon))
+	/* what is kept in a cache may stand outside the sum */
+	if (c->nreference > 0 || !str_find(c->path, ':', &colon))
 		return false;
 	buf_str(path, str_sub(c->path, 0, colon));
 	buf_text(path, ":countTokens");

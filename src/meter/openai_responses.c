@@ -522,6 +522,29 @@ responses_read(struct call *c, const struct model_request *r, struct str model)
 	return true;
 }
 
+/* ---- the free counter */
+
+/* Cuts that the provider may make are left out: the whole is no shorter. */
+static const char *const counted[] = { "model", "input", "instructions", "tools",
+	"tool_choice", "parallel_tool_calls", "previous_response_id", "conversation",
+	"reasoning", "text", NULL };
+static const char *const uncounted[] = { "max_output_tokens", "max_tool_calls", "stream",
+	"stream_options", "background", "store", "truncation", "service_tier",
+	"prompt_cache_key", "prompt_cache_options", "prompt_cache_retention", "metadata",
+	"client_metadata", "user", "safety_identifier", "include", "temperature", "top_p",
+	"top_logprobs", NULL };
+
+static bool
+responses_counter(const struct call *c, struct buf *path, struct buf *body)
+{
+	size_t query = c->path.n;
+
+	(void)str_find(c->path, '?', &query);
+	buf_str(path, str_sub(c->path, 0, query));
+	buf_text(path, "/input_tokens");
+	return call_members(c, counted, uncounted, body);
+}
+
 /* ---- answers */
 
 struct figures {
@@ -937,4 +960,6 @@ const struct api api_openai_responses = {
 	.state_size = sizeof(struct responses),
 	.on_head = reported_head,
 	.cut = responses_cut,
+	.counter = responses_counter,
+	.counted = { { "input_tokens" } },
 };

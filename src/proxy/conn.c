@@ -9,6 +9,7 @@
 
 #include "base/count.h"
 #include "base/log.h"
+#include "proxy/counter.h"
 #include "proxy/forward.h"
 #include "proxy/gateway.h"
 #include "proxy/settle.h"
@@ -138,8 +139,10 @@ conn_cancel(struct conn *c)
 		gateway_cancel(c->gateway);
 	if (c->x != NULL)
 		settle_end(c->x->spend);
+	counter_cancel(c->counter);
 	tls_cancel(c->shaking);
 	origin_close(c->e->loop, c->dialled);
+	c->counter = NULL;
 	c->shaking = NULL;
 	c->lookup = NULL;
 	c->dial = NULL;

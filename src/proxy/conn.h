@@ -38,6 +38,7 @@ enum next {
 };
 
 struct conn;
+struct counter;
 struct gateway;
 struct tls_start;
 
@@ -101,6 +102,7 @@ struct conn {
 	msec rate_at;                /* this minute of it began, */
 	uint64_t rate_bytes;         /* in which so many have come */
 	bool is_reading, is_continued;
+	struct counter *counter;
 	struct tls_start *shaking;
 	bool is_opened; /* its `open` record is written */
 	struct buf out; /* an answer not wholly taken yet */

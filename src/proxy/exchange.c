@@ -158,27 +158,11 @@ keep_answer(struct exchange *x, const struct found *found)
 		x->canonical = mem_strdup(found->canonical.name);
 }
 
-/*
- * The operator wrote the provider's name, and nothing is sent before TLS has proved it:
- * it may be in a private network, but never weir itself or a metadata service.
- */
 static bool
 vet_provider(struct exchange *x, const struct found *found)
 {
-	static const struct prefix private[] = {
-		V4_PREFIX(10, 0, 0, 0, 8),
-		V4_PREFIX(172, 16, 0, 0, 12),
-		V4_PREFIX(192, 168, 0, 0, 16),
-		V4_PREFIX(100, 64, 0, 0, 10),
-		{ { { 0xfc } }, 7 },
-		/* a laptop's only: */
-		V4_PREFIX(127, 0, 0, 0, 8),
-		{ { { [15] = 1 } }, 128 },
-	};
-	struct opened opened = { private, sizeof(private) / sizeof(private[0]), false };
+	struct opened opened = route_opened(x->snapshot->settings);
 
-	if (x->snapshot->settings->production)
-		opened.nprivate -= 2;
 	if (guard_vet(x->vetted, found->addr, found->count, x->route->port,
 		&x->snapshot->place, &opened, &x->dropped))
 		return true;
@@ -364,6 +348,7 @@ static const struct {
 	{ FLAG_REPORTED_OFF, "reported_off" },
 	{ FLAG_MODEL_UNPRICED, "model_unpriced" },
 	{ FLAG_STREAM_CUT, "stream_cut" },
+	{ FLAG_COUNTED, "counted" },
 };
 
 static_assert(sizeof(flags) / sizeof(flags[0]) <= RECORD_FLAGS, "a record holds all");

@@ -31,6 +31,7 @@ enum flag {
 	FLAG_REPORTED_OFF = 128,
 	FLAG_MODEL_UNPRICED = 256, /* the one that answered */
 	FLAG_STREAM_CUT = 512,
+	FLAG_COUNTED = 1024, /* the provider's token counter was asked */
 };
 
 /* What a tunnel's first bytes said; protocols 0: they are still to come. */

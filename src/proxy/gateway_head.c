@@ -94,25 +94,32 @@ may_have_body(struct str method)
 	return !str_eq(method, STR("GET")) && !str_eq(method, STR("HEAD"));
 }
 
+static void
+begin_request(struct buf *to, const struct spend *s, struct str method, struct str path)
+{
+	const struct route *r = s->route;
+	char host[AUTHORITY_TEXT];
+
+	buf_str(to, method);
+	buf_char(to, ' ');
+	buf_str(to, r->base);
+	buf_str(to, path);
+	buf_text(to, " HTTP/1.1\r\n");
+	put_field(to, STR("Host"),
+	    str_of(authority_text(host, &r->host, r->port, r->is_https ? 443 : 80)));
+}
+
 bool
 gateway_request(struct buf *to, const struct spend *s, size_t length)
 {
 	const struct http_head *head = s->x->head;
 	const struct provider *p = s->route->row;
 	bool *drop = arena_zalloc(&s->x->arena, head->nfield + 1);
-	char host[AUTHORITY_TEXT];
 
 	if (drop == NULL)
 		return false;
 	http_hop_fields(head, drop);
-	buf_str(to, head->method);
-	buf_char(to, ' ');
-	buf_str(to, s->route->base);
-	buf_str(to, s->call.path);
-	buf_text(to, " HTTP/1.1\r\n");
-	put_field(to, STR("Host"),
-	    str_of(authority_text(
-		host, &s->route->host, s->route->port, s->route->is_https ? 443 : 80)));
+	begin_request(to, s, head->method, s->call.path);
 	for (size_t i = 0; i < head->nfield; i++) {
 		struct str name = head->field[i].name;
 		if (!drop[i] && !is_closed(s, name))
@@ -125,6 +132,26 @@ gateway_request(struct buf *to, const struct spend *s, size_t length)
 	if (length > 0 || may_have_body(head->method))
 		buf_fmt(to, "Content-Length: %zu\r\n", length);
 	buf_text(to, "\r\n");
+	return !to->is_over;
+}
+
+/* They say how a family's bodies are to be read. */
+static const char *const of_a_family[] = { "Anthropic-Version", "Anthropic-Beta",
+	"Openai-Beta", NULL };
+
+bool
+gateway_question(struct buf *to, const struct spend *s, struct str path, size_t length)
+{
+	const struct http_head *head = s->x->head;
+
+	begin_request(to, s, STR("POST"), path);
+	for (size_t i = 0; i < head->nfield; i++)
+		if (is_named(head->field[i].name, of_a_family))
+			put_field(to, head->field[i].name, head->field[i].value);
+	buf_text(to, "User-Agent: weir\r\nContent-Type: application/json\r\n"
+		     "Accept-Encoding: identity\r\nConnection: close\r\n");
+	put_credential(to, s->route->row);
+	buf_fmt(to, "Content-Length: %zu\r\n\r\n", length);
 	return !to->is_over;
 }
 

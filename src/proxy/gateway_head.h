@@ -13,6 +13,9 @@
 
 /* False: no room. */
 bool gateway_request(struct buf *to, const struct spend *s, size_t length) MUST_CHECK;
+/* weir's own question in the call's place: a POST of JSON, as its family is spoken. */
+bool gateway_question(
+    struct buf *to, const struct spend *s, struct str path, size_t length) MUST_CHECK;
 /* `has_body`: it goes out in chunks, or (to HTTP/1.0) until the connection's end. */
 bool gateway_response(struct buf *to, const struct spend *s, const struct http_head *head,
     const struct scrub *scrub, bool has_body, bool is_kept) MUST_CHECK;

@@ -10,6 +10,7 @@
 #include "meter/api.h"
 #include "net/tls.h"
 #include "proxy/answer.h"
+#include "proxy/counter.h"
 #include "proxy/gateway.h"
 #include "proxy/greet.h"
 #include "proxy/hold.h"
@@ -238,12 +239,79 @@ body_is_late(struct conn *c)
 
 /* ---- RESERVE */
 
+static enum next reserve(struct conn *c);
+
+/* Recorded before the prompt goes anywhere, as any exchange that carries a credential. */
+static bool
+counter_opens(struct conn *c)
+{
+	enum reason reason = c->x->reason;
+	bool is_opened;
+
+	if (c->is_opened)
+		return true;
+	c->x->reason = REASON_NONE;
+	c->x->verdict.allow = true;
+	is_opened = conn_opens(c);
+	c->x->verdict.allow = false;
+	c->x->reason = reason;
+	c->is_opened = is_opened;
+	return is_opened;
+}
+
+static void
+on_counted(void *arg, uint64_t tokens)
+{
+	struct conn *c = arg;
+	struct spend *s = c->x->spend;
+	enum next n;
+
+	c->counter = NULL;
+	conn_end_connecting(c);
+	s->counted = tokens;
+	if (tokens == 0 || !judge_price(s)) {
+		conn_go_on(c, answer_refuse(c, c->x->reason));
+		return;
+	}
+	c->x->reason = REASON_NONE;
+	c->x->error = NULL;
+	n = reserve(c);
+	if (n != WAIT)
+		conn_go_on(c, n);
+}
+
+/* False: what has been refused stays so. */
+static bool
+counts(struct conn *c)
+{
+	char text[ADDR_TEXT];
+
+	if (c->x->flags & FLAG_COUNTED || !counter_might_help(c->x->spend) ||
+	    !client_take(c->share, CLIENT_CONNECTING,
+		c->x->snapshot->settings->limits_client_connecting))
+		return false;
+	c->has_connecting = true;
+	c->counter =
+	    counter_start(c->x->spend, str_of(conn_share(c, text)), on_counted, c);
+	if (c->counter != NULL && counter_opens(c)) {
+		c->x->flags |= FLAG_COUNTED;
+		return true;
+	}
+	counter_cancel(c->counter);
+	c->counter = NULL;
+	conn_end_connecting(c);
+	return false;
+}
+
 static void
 on_reserved(void *arg, bool is_fine)
 {
 	struct conn *c = arg;
 
-	conn_go_on(c, is_fine ? NEXT : answer_refuse(c, c->x->reason));
+	if (is_fine)
+		conn_go_on(c, NEXT);
+	else if (!counts(c))
+		conn_go_on(c, answer_refuse(c, c->x->reason));
 }
 
 static void

@@ -86,7 +86,9 @@ on_reserved(void *arg, const struct ledger_reply *r)
 
 	s->op = NULL;
 	spend_note_room(s, r);
+	s->is_short = r->answer == LEDGER_EXHAUSTED;
 	if (r->answer != LEDGER_OK) {
+		s->short_of = s->is_short ? ledger_left(&r->room[r->refused]) : 0;
 		s->x->reason = refusal_of(s, r);
 		s->x->error = ledger_answer_text(r->answer);
 		spend_tell(s, false);

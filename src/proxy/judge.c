@@ -166,6 +166,7 @@ judge_price(struct spend *s)
 	struct bound_input in = { .prices = s->x->snapshot->prices,
 		.day = s->day,
 		.floor = (uint64_t)s->x->snapshot->settings->budget_floor,
+		.counted = s->counted,
 		.referred = referred_tokens(s) };
 	struct str which;
 

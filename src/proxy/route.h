@@ -9,6 +9,7 @@
 #ifndef WEIR_PROXY_ROUTE_H
 #define WEIR_PROXY_ROUTE_H
 
+#include "base/guard.h"
 #include "conf/settings.h"
 #include "meter/price.h"
 #include "wire/url.h"
@@ -30,6 +31,8 @@ struct routes {
 /* Findings go to rep; what is wrong is left out.  prices may be NULL: there are none. */
 struct routes *routes_build(
     const struct settings *s, const struct prices *prices, struct report *rep);
+/* What addresses a provider may have beside public ones. */
+struct opened route_opened(const struct settings *s);
 void routes_free(struct routes *r); /* NULL is fine */
 const struct route *routes_find(const struct routes *r, struct str path); /* NULL: none */
 /* Of a path that leads there, what follows the provider's own: "/v1/messages", or empty.

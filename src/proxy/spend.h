@@ -44,6 +44,11 @@ struct spend {
 	struct scopes scopes;
 	struct ledger_op *op;
 	struct timer lease;
+	/* it was refused for its size, and that scope has so much left */
+	bool is_short;
+	usd_nano short_of;
+	uint64_t
+	    counted; /* tokens of its prompt, by the provider's counter; 0: not asked */
 	usd_nano granted;
 	bool is_held, is_sent;
 	msec sent_at;

@@ -116,6 +116,24 @@ def messages(text="hello", plain=12, read=0, write=0, output=5, more=()):
     return answer
 
 
+COUNTERS = {"/count_tokens": "input_tokens", "/input_tokens": "input_tokens", ":countTokens": "totalTokens"}
+
+
+def counting(answer, said):
+    """Its free counter says so many tokens, or does as it is told with the connection; what else is asked gets `answer`."""
+    def either(provider, conn, request, body):
+        path = request.target.partition("?")[0]
+        name = next((name for end, name in COUNTERS.items() if path.endswith(end)), None)
+        if name is None:
+            return answer(provider, conn, request, body)
+        if callable(said):
+            said(conn)
+        else:
+            conn.send(whole({name: said}))
+        return 0
+    return either
+
+
 def message_events(model, plain, output, texts):
     usage = {"input_tokens": plain, "output_tokens": 1}
     yield event({"type": "message_start", "message": {"id": "msg_1", "type": "message", "role": "assistant",

@@ -229,10 +229,10 @@ class Weir:
         head, _, body = data.partition(b"\r\n\r\n")
         return int(head.split()[1]), body.decode()
 
-    def metric(self, name):
-        """A counter's or gauge's value, over all its labels."""
+    def metric(self, name, label=None):
+        """A counter's or gauge's value, over all its labels or of one."""
         return sum(float(line.rsplit(" ", 1)[1]) for line in self.health("/metrics")[1].splitlines()
-                   if re.split("[{ ]", line)[0] == name)
+                   if re.split("[{ ]", line)[0] == name and (label is None or '="%s"}' % label in line))
 
     def descriptors(self):
         return len(os.listdir("/proc/%d/fd" % self.process.pid))

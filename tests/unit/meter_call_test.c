@@ -722,6 +722,10 @@ test_free_counter_is_asked_the_same_question(void **state)
 		{ PROVIDER_ANTHROPIC, "/v1/messages",
 		    "{\"max_tokens\":9,\"model\":\"m\",\"stream\":true,\"messages\":[ ]}",
 		    "/v1/messages/count_tokens", "{\"model\":\"m\",\"messages\":[ ]}" },
+		{ PROVIDER_OPENAI, "/responses",
+		    "{\"stream\":true,\"model\":\"m\",\"input\":\"a\",\"truncation\":"
+		    "\"auto\"}",
+		    "/responses/input_tokens", "{\"model\":\"m\",\"input\":\"a\"}" },
 		{ PROVIDER_GEMINI, "/v1beta/models/m:generateContent",
 		    "{\"contents\":[]}", "/v1beta/models/m:countTokens",
 		    "{\"generateContentRequest\":{\"model\":\"models/"
@@ -735,9 +739,49 @@ test_free_counter_is_asked_the_same_question(void **state)
 		buf_init(&path, 256);
 		buf_init(&body, 256);
 		assert_true(read_call(rows[i].kind, rows[i].path, rows[i].body));
-		assert_true(call.api->counter(&call, &path, &body));
+		assert_true(call_counter(&call, rows[i].kind, &path, &body));
 		assert_string_equal(buf_cstr(&path), rows[i].counter);
 		assert_string_equal(buf_cstr(&body), rows[i].question);
+		buf_fini(&path);
+		buf_fini(&body);
+	}
+}
+
+static void
+test_free_counter_is_not_asked_what_it_cannot_prove(void **state)
+{
+	static const struct {
+		const char *why;
+		enum provider_kind kind;
+		const char *path, *body;
+	} rows[] = {
+		{ "a member that may lengthen the prompt", PROVIDER_ANTHROPIC,
+		    "/v1/messages", "{\"model\":\"m\",\"max_tokens\":9,\"more\":1}" },
+		{ "two models", PROVIDER_ANTHROPIC, "/v1/messages",
+		    "{\"model\":\"m\",\"max_tokens\":9,"
+		    "\"fallbacks\":[{\"model\":\"n\"}]}" },
+		{ "what is cached elsewhere", PROVIDER_GEMINI,
+		    "/v1beta/models/m:generateContent",
+		    "{\"contents\":[],\"cachedContent\":\"cachedContents/a\"}" },
+		{ "a gateway without one", PROVIDER_LITELLM, "/v1/messages",
+		    "{\"model\":\"m\",\"max_tokens\":9}" },
+		{ "a gateway without one", PROVIDER_OPENROUTER, "/api/v1/responses",
+		    "{\"model\":\"m\",\"input\":\"a\"}" },
+		{ "a family without one", PROVIDER_OPENAI, "/v1/chat/completions",
+		    "{\"model\":\"m\",\"messages\":[]}" },
+		{ "a counter", PROVIDER_ANTHROPIC, "/v1/messages/count_tokens",
+		    "{\"model\":\"m\"}" },
+	};
+
+	(void)state;
+	for (size_t i = 0; i < COUNT_OF(rows); i++) {
+		struct buf path, body;
+
+		buf_init(&path, 256);
+		buf_init(&body, 256);
+		assert_true(read_call(rows[i].kind, rows[i].path, rows[i].body));
+		if (call_counter(&call, rows[i].kind, &path, &body))
+			fail_msg("%s: asked", rows[i].why);
 		buf_fini(&path);
 		buf_fini(&body);
 	}
@@ -773,6 +817,7 @@ main(void)
 		cmocka_unit_test(test_file_has_one_name_or_is_fetched),
 		cmocka_unit_test(test_key_in_the_query_goes_no_further),
 		cmocka_unit_test(test_free_counter_is_asked_the_same_question),
+		cmocka_unit_test(test_free_counter_is_not_asked_what_it_cannot_prove),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, tear_down);
