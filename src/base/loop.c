@@ -35,6 +35,7 @@ struct loop {
 	atomic_bool is_stopping;
 	pthread_mutex_t lock; /* mailbox */
 	struct tasks mailbox;
+	bool is_owed; /* its own thread posted, and rang no bell */
 
 	struct tasks dying; /* loop_free_later() */
 
@@ -42,6 +43,8 @@ struct loop {
 	struct event alarm; /* the one libevent timer: set to wheel_next() */
 	msec alarm_at;
 };
+
+static _Thread_local struct loop *running; /* on this thread */
 
 static void
 tasks_init(struct tasks *q)
@@ -143,6 +146,7 @@ drain_mailbox(struct loop *l)
 {
 	struct task *chain;
 
+	l->is_owed = false;
 	pthread_mutex_lock(&l->lock);
 	chain = tasks_take(&l->mailbox);
 	pthread_mutex_unlock(&l->lock);
@@ -176,7 +180,11 @@ loop_post(struct loop *l, void (*fn)(void *arg), void *arg)
 	is_first = l->mailbox.head == NULL;
 	tasks_add(&l->mailbox, task);
 	pthread_mutex_unlock(&l->lock);
-	if (is_first) /* else the bell has rung and the mailbox is not yet emptied */
+	if (!is_first) /* the bell has rung, or loop_run() knows */
+		return;
+	if (running == l)
+		l->is_owed = true; /* it is awake: a bell would be two system calls */
+	else
 		ring(l);
 }
 
@@ -292,14 +300,30 @@ end_turn(struct loop *l)
 	return is_any;
 }
 
+/* What it posted to itself is another turn, but none that events must be waited for; who
+ * posts again and again lets them have theirs. */
+static void
+run_turn(struct loop *l)
+{
+	event_base_loop(
+	    l->base, l->is_owed ? EVLOOP_ONCE | EVLOOP_NONBLOCK : EVLOOP_ONCE);
+	end_turn(l);
+	if (!l->is_owed)
+		return;
+	drain_mailbox(l);
+	end_turn(l);
+}
+
 void
 loop_run(struct loop *l)
 {
+	struct loop *outer = running;
+
+	running = l;
 	l->turn->now = 0; /* the time since loop_new() was no turn */
-	while (!atomic_exchange(&l->is_stopping, false)) {
-		event_base_loop(l->base, EVLOOP_ONCE);
-		end_turn(l);
-	}
+	while (!atomic_exchange(&l->is_stopping, false))
+		run_turn(l);
+	running = outer;
 }
 
 void

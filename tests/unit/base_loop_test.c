@@ -162,6 +162,68 @@ test_what_is_freed_later_goes_when_this_turn_is_done(void **state)
 	loop_free(s.loop);
 }
 
+struct busy {
+	struct loop *loop;
+	struct timer timer;
+	bool is_told; /* by another thread */
+	bool is_over;
+	unsigned times;
+};
+
+static void
+on_busy(void *arg)
+{
+	struct busy *b = arg;
+
+	b->times++;
+	if (!b->is_over)
+		loop_post(b->loop, on_busy, b);
+}
+
+static void
+on_told(void *arg)
+{
+	((struct busy *)arg)->is_told = true;
+}
+
+static void *
+tell_busy(void *arg)
+{
+	struct busy *b = arg;
+
+	loop_post(b->loop, on_told, b);
+	return NULL;
+}
+
+static void
+on_enough(void *arg)
+{
+	struct busy *b = arg;
+
+	b->is_over = b->is_told;
+	if (b->is_over)
+		loop_stop(b->loop);
+	else
+		timer_set(b->loop, &b->timer, 1);
+}
+
+static void
+test_who_posts_to_itself_for_ever_lets_timers_and_letters_in(void **state)
+{
+	struct busy b = { .loop = loop_new() };
+	pthread_t other;
+
+	(void)state;
+	timer_init(&b.timer, on_enough, &b);
+	timer_set(b.loop, &b.timer, 1);
+	loop_post(b.loop, on_busy, &b);
+	assert_int_equal(pthread_create(&other, NULL, tell_busy, &b), 0);
+	loop_run(b.loop);
+	pthread_join(other, NULL);
+	assert_true(b.times > 1);
+	loop_free(b.loop);
+}
+
 static void
 test_freeing_the_loop_runs_what_is_left(void **state)
 {
@@ -315,6 +377,8 @@ main(void)
 		    test_letters_of_many_threads_all_arrive_each_in_its_order),
 		cmocka_unit_test(test_stop_works_from_another_thread_and_before_the_run),
 		cmocka_unit_test(test_what_is_freed_later_goes_when_this_turn_is_done),
+		cmocka_unit_test(
+		    test_who_posts_to_itself_for_ever_lets_timers_and_letters_in),
 		cmocka_unit_test(test_freeing_the_loop_runs_what_is_left),
 		cmocka_unit_test(test_timers_fire_in_real_time_and_never_early),
 		cmocka_unit_test(
