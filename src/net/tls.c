@@ -246,6 +246,7 @@ tls_client_new(struct roots *r)
 	SSL_CTX_set_mode(c->ctx, SSL_MODE_ENABLE_PARTIAL_WRITE |
 				     SSL_MODE_ACCEPT_MOVING_WRITE_BUFFER |
 				     SSL_MODE_RELEASE_BUFFERS);
+	SSL_CTX_set_read_ahead(c->ctx, 1); /* else a record is two reads, head and body */
 	SSL_CTX_set_alpn_protos(c->ctx, alpn, sizeof(alpn) - 1);
 	SSL_CTX_set_session_cache_mode(
 	    c->ctx, SSL_SESS_CACHE_CLIENT | SSL_SESS_CACHE_NO_INTERNAL);
