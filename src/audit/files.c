@@ -1,0 +1,402 @@
+/*
+ * files.c - the files of one log, in the order of their chain
+ */
+#include "audit/files.h"
+
+#include <dirent.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "audit/chain.h"
+#include "audit/entry.h"
+#include "audit/lines.h"
+#include "audit/seal.h"
+#include "base/map.h"
+
+#define END_MAX (2 * LINES_MAX) /* holds a whole line, wherever it is cut */
+
+/* What a file says of its place. */
+struct part {
+	char *path; /* owned */
+	char prev[CHAIN_HEX], last[CHAIN_HEX], ts[32];
+	off_t size;
+	struct part *next;
+	bool is_joined; /* it is somebody's next */
+	bool is_copy;
+};
+
+struct parts {
+	struct part **all;
+	size_t n;
+};
+
+/* ---- one file */
+
+static void
+read_at(int fd, off_t from, struct buf *to)
+{
+	ssize_t n = 1;
+
+	while (n != 0 && to->n < END_MAX) {
+		char *room = buf_room(to, END_MAX - to->n);
+
+		n = pread(fd, room, END_MAX - to->n, from + (off_t)to->n);
+		if (n < 0 && errno != EINTR)
+			return;
+		buf_grew(to, n > 0 ? (size_t)n : 0);
+	}
+}
+
+static void
+copy(char *to, size_t room, struct str text)
+{
+	size_t n = text.n < room ? text.n : room - 1;
+
+	if (n > 0)
+		memcpy(to, text.p, n);
+	to[n] = '\0';
+}
+
+static void
+keep_first(struct part *p, struct str line, const struct seal *s)
+{
+	struct arena a;
+	struct entry e;
+
+	arena_init(&a, ENTRY_MEMORY);
+	copy(p->prev, sizeof(p->prev), s->prev);
+	if (entry_read(&e, line, &a) == NULL)
+		copy(p->ts, sizeof(p->ts), e.ts);
+	arena_fini(&a);
+}
+
+static void
+keep_last(struct part *p, struct str line)
+{
+	struct chain c;
+
+	chain_init(&c, STR_NONE);
+	chain_continue(&c, line);
+	memcpy(p->last, c.head, sizeof(p->last));
+	chain_fini(&c);
+}
+
+/* False: no record begins in its first bytes. */
+static bool
+read_first(struct part *p, int fd)
+{
+	struct buf text;
+	struct str rest, line;
+	struct seal s;
+	bool is_found = false;
+
+	buf_init(&text, END_MAX);
+	read_at(fd, 0, &text);
+	rest = buf_view(&text);
+	while (!is_found && str_split(&rest, '\n', &line))
+		is_found = seal_read(&s, line);
+	if (is_found)
+		keep_first(p, line, &s);
+	buf_fini(&text);
+	return is_found;
+}
+
+static void
+read_last(struct part *p, int fd)
+{
+	off_t from = p->size > (off_t)END_MAX ? p->size - (off_t)END_MAX : 0;
+	struct buf text;
+	struct str rest, line;
+	struct seal s;
+	size_t at;
+	bool is_found = false;
+
+	buf_init(&text, END_MAX);
+	read_at(fd, from, &text);
+	for (rest = buf_view(&text); !is_found && rest.n > 0;) {
+		bool has_more = str_rfind(rest, '\n', &at);
+
+		line = has_more ? str_sub(rest, at + 1, rest.n) : rest;
+		rest.n = has_more ? at : 0;
+		is_found = seal_read(&s, line);
+	}
+	if (is_found)
+		keep_last(p, line);
+	buf_fini(&text);
+}
+
+/* -1: it is not there, or no regular file; errno 0: of the latter kind. */
+static int
+open_regular(const char *path, off_t *size)
+{
+	/* O_NONBLOCK: a FIFO beside the log must not hold this up */
+	int fd = open(path, O_RDONLY | O_CLOEXEC | O_NOCTTY | O_NONBLOCK);
+	struct stat st;
+
+	if (fd < 0)
+		return -1;
+	if (fstat(fd, &st) == 0 && S_ISREG(st.st_mode)) {
+		*size = st.st_size;
+		return fd;
+	}
+	close(fd);
+	errno = 0;
+	return -1;
+}
+
+/* NULL: it holds no record. */
+static struct part *
+part_new(const char *path)
+{
+	struct part *p = mem_zalloc(sizeof(*p));
+	int fd = open_regular(path, &p->size);
+	bool is_log = fd >= 0 && read_first(p, fd);
+
+	if (is_log)
+		read_last(p, fd);
+	if (fd >= 0)
+		close(fd);
+	if (!is_log) {
+		free(p);
+		return NULL;
+	}
+	p->path = mem_strdup(path);
+	return p;
+}
+
+static void
+part_free(struct part *p)
+{
+	if (p == NULL)
+		return;
+	free(p->path);
+	free(p);
+}
+
+/* ---- its siblings */
+
+static const char *
+base_of(const char *path)
+{
+	const char *slash = strrchr(path, '/');
+
+	return slash == NULL ? path : slash + 1;
+}
+
+static DIR *
+open_directory(const char *path)
+{
+	char *directory = str_dup((struct str){ path, (size_t)(base_of(path) - path) });
+	DIR *d = opendir(directory[0] == '\0' ? "." : directory);
+
+	free(directory);
+	return d;
+}
+
+/* The path of the next sibling; owned.  NULL: there is no other. */
+static char *
+next_sibling(DIR *d, const char *path)
+{
+	const char *base = base_of(path);
+	size_t n = strlen(base);
+	const struct dirent *e;
+
+	while ((e = readdir(d)) != NULL) {
+		struct buf full;
+
+		if (strncmp(e->d_name, base, n) != 0 || e->d_name[n] == '\0')
+			continue;
+		buf_init(&full, strlen(path) + sizeof(e->d_name) + 1);
+		buf_str(&full, (struct str){ path, (size_t)(base - path) });
+		buf_text(&full, e->d_name);
+		char *sibling = str_dup(buf_view(&full));
+		buf_fini(&full);
+		return sibling;
+	}
+	return NULL;
+}
+
+static void
+add(struct parts *all, struct part *p)
+{
+	if (p == NULL)
+		return;
+	if ((all->n & (all->n - 1)) == 0) /* doubles at each power of two */
+		all->all = mem_resize(
+		    all->all, (all->n == 0 ? 1 : 2 * all->n) * sizeof(struct part *));
+	all->all[all->n++] = p;
+}
+
+static void
+find_siblings(struct parts *all, const char *path)
+{
+	DIR *d = open_directory(path);
+	char *sibling;
+
+	while (d != NULL && all->n < AUDIT_FILES_MAX &&
+	       (sibling = next_sibling(d, path)) != NULL) {
+		add(all, part_new(sibling));
+		free(sibling);
+	}
+	if (d != NULL)
+		closedir(d);
+}
+
+/* ---- their order */
+
+static int
+by_time(const void *a, const void *b)
+{
+	const struct part *x = *(struct part *const *)a, *y = *(struct part *const *)b;
+	int order = strcmp(x->ts, y->ts);
+
+	return order != 0 ? order : strcmp(x->path, y->path);
+}
+
+static bool
+is_copy(const struct part *a, const struct part *b)
+{
+	return a->size == b->size && strcmp(a->prev, b->prev) == 0 &&
+	       strcmp(a->last, b->last) == 0;
+}
+
+/* Each behind the one whose last record it names. */
+static void
+join(struct parts *all)
+{
+	struct map by_last;
+
+	map_init(&by_last);
+	for (size_t i = 0; i < all->n; i++) {
+		struct part *p = all->all[i];
+		struct part *same = map_get(&by_last, str_of(p->last));
+
+		p->is_copy = same != NULL && is_copy(same, p);
+		if (same == NULL)
+			map_put(&by_last, str_of(p->last), p);
+	}
+	for (size_t i = 0; i < all->n; i++) {
+		struct part *p = all->all[i];
+		struct part *before = map_get(&by_last, str_of(p->prev));
+
+		if (before == NULL || before == p || before->next != NULL || p->is_copy)
+			continue;
+		before->next = p;
+		p->is_joined = true;
+	}
+	map_fini(&by_last, NULL);
+}
+
+static void
+give(struct audit_files *f, struct part *p)
+{
+	for (; p != NULL; p = p->next) {
+		f->path[f->n++] = p->path;
+		p->path = NULL;
+	}
+}
+
+static const struct part *
+last_of(const struct part *p)
+{
+	while (p->next != NULL)
+		p = p->next;
+	return p;
+}
+
+/* Chains by the time of their first record; the one that the log itself ends comes last.
+ */
+static void
+put_in_order(struct audit_files *f, const struct parts *all, struct part *own)
+{
+	struct part *its_own = NULL;
+
+	f->path = mem_alloc((all->n + 1) * sizeof(*f->path));
+	for (size_t i = 0; i < all->n; i++) {
+		struct part *p = all->all[i];
+
+		if (p->is_joined || p->is_copy)
+			continue;
+		if (own != NULL && last_of(p) == own)
+			its_own = p;
+		else
+			give(f, p);
+	}
+	give(f, its_own);
+}
+
+bool
+audit_files_find(struct audit_files *f, const char *path)
+{
+	struct parts all = { .n = 0 };
+	struct part *own = NULL;
+	off_t size = 0;
+	int fd = open_regular(path, &size), error = errno;
+
+	*f = (struct audit_files){ .n = 0 };
+	if (fd < 0 && error == 0) { /* a pipe */
+		audit_files_one(f, path);
+		return true;
+	}
+	if (fd >= 0) {
+		close(fd);
+		add(&all, own = part_new(path));
+	}
+	find_siblings(&all, path);
+	if (all.n > 0) {
+		qsort(all.all + (own != NULL), all.n - (own != NULL),
+		    sizeof(struct part *), by_time);
+		join(&all);
+		put_in_order(f, &all, own);
+	}
+	for (size_t i = 0; i < all.n; i++)
+		part_free(all.all[i]);
+	free(all.all);
+	if (fd >= 0 && own == NULL) { /* it holds no record: looked at all the same */
+		f->path = mem_resize(f->path, (f->n + 1) * sizeof(*f->path));
+		f->path[f->n++] = mem_strdup(path);
+	}
+	errno = error;
+	return f->n > 0;
+}
+
+void
+audit_files_one(struct audit_files *f, const char *path)
+{
+	f->path = mem_alloc(sizeof(*f->path));
+	f->path[0] = mem_strdup(path);
+	f->n = 1;
+}
+
+void
+audit_files_free(struct audit_files *f)
+{
+	for (size_t i = 0; i < f->n; i++)
+		free(f->path[i]);
+	free(f->path);
+	*f = (struct audit_files){ .n = 0 };
+}
+
+char *
+audit_files_after(const char *path, const char *digest)
+{
+	DIR *d = open_directory(path);
+	char *sibling, *found = NULL;
+
+	while (d != NULL && found == NULL && (sibling = next_sibling(d, path)) != NULL) {
+		struct part *p = part_new(sibling);
+
+		if (p != NULL && strcmp(p->prev, digest) == 0)
+			found = sibling;
+		else
+			free(sibling);
+		part_free(p);
+	}
+	if (d != NULL)
+		closedir(d);
+	return found;
+}
