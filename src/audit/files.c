@@ -17,6 +17,7 @@
 #include "audit/seal.h"
 #include "base/map.h"
 
+#define TRIES 100
 #define END_MAX (2 * LINES_MAX) /* holds a whole line, wherever it is cut */
 
 /* What a file says of its place. */
@@ -150,21 +151,30 @@ open_regular(const char *path, off_t *size)
 
 /* NULL: it holds no record. */
 static struct part *
-part_new(const char *path)
+part_new(const char *path, int fd, off_t size)
 {
 	struct part *p = mem_zalloc(sizeof(*p));
-	int fd = open_regular(path, &p->size);
-	bool is_log = fd >= 0 && read_first(p, fd);
 
-	if (is_log)
-		read_last(p, fd);
-	if (fd >= 0)
-		close(fd);
-	if (!is_log) {
+	p->size = size;
+	if (!read_first(p, fd)) {
 		free(p);
 		return NULL;
 	}
+	read_last(p, fd);
 	p->path = mem_strdup(path);
+	return p;
+}
+
+/* The same of what is at a path. */
+static struct part *
+part_at(const char *path)
+{
+	off_t size;
+	int fd = open_regular(path, &size);
+	struct part *p = fd < 0 ? NULL : part_new(path, fd, size);
+
+	if (fd >= 0)
+		close(fd);
 	return p;
 }
 
@@ -239,7 +249,7 @@ find_siblings(struct parts *all, const char *path)
 
 	while (d != NULL && all->n < AUDIT_FILES_MAX &&
 	       (sibling = next_sibling(d, path)) != NULL) {
-		add(all, part_new(sibling));
+		add(all, part_at(sibling));
 		free(sibling);
 	}
 	if (d != NULL)
@@ -315,7 +325,7 @@ put_in_order(struct audit_files *f, const struct parts *all, struct part *own)
 {
 	struct part *its_own = NULL;
 
-	f->path = mem_alloc((all->n + 1) * sizeof(*f->path));
+	f->path = mem_alloc((all->n + 1) * sizeof(*f->path)); /* one for list() */
 	for (size_t i = 0; i < all->n; i++) {
 		struct part *p = all->all[i];
 
@@ -329,36 +339,57 @@ put_in_order(struct audit_files *f, const struct parts *all, struct part *own)
 	give(f, its_own);
 }
 
-bool
-audit_files_find(struct audit_files *f, const char *path)
+/* What was opened still stands at the path; or nothing does, as before. */
+static bool
+is_still_there(int fd, const char *path)
+{
+	struct stat own, there;
+
+	if (stat(path, &there) != 0)
+		return fd < 0;
+	return fd >= 0 && fstat(fd, &own) == 0 && own.st_dev == there.st_dev &&
+	       own.st_ino == there.st_ino;
+}
+
+/* Its last file is `f->own`, of so many bytes. */
+static void
+list(struct audit_files *f, const char *path, off_t size)
 {
 	struct parts all = { .n = 0 };
-	struct part *own = NULL;
-	off_t size = 0;
-	int fd = open_regular(path, &size), error = errno;
+	struct part *own = f->own < 0 ? NULL : part_new(path, f->own, size);
 
-	*f = (struct audit_files){ .n = 0 };
-	if (fd < 0 && error == 0) { /* a pipe */
-		audit_files_one(f, path);
-		return true;
-	}
-	if (fd >= 0) {
-		close(fd);
-		add(&all, own = part_new(path));
-	}
+	add(&all, own);
 	find_siblings(&all, path);
-	if (all.n > 0) {
+	if (all.n > 1)
 		qsort(all.all + (own != NULL), all.n - (own != NULL),
 		    sizeof(struct part *), by_time);
-		join(&all);
-		put_in_order(f, &all, own);
-	}
+	join(&all);
+	put_in_order(f, &all, own);
+	if (f->own >= 0 && own == NULL) /* it holds no record: looked at all the same */
+		f->path[f->n++] = mem_strdup(path);
 	for (size_t i = 0; i < all.n; i++)
 		part_free(all.all[i]);
 	free(all.all);
-	if (fd >= 0 && own == NULL) { /* it holds no record: looked at all the same */
-		f->path = mem_resize(f->path, (f->n + 1) * sizeof(*f->path));
-		f->path[f->n++] = mem_strdup(path);
+}
+
+bool
+audit_files_find(struct audit_files *f, const char *path)
+{
+	int error;
+
+	for (int tries = 0;; tries++) {
+		off_t size = 0;
+
+		*f = (struct audit_files){ .own = open_regular(path, &size) };
+		error = errno;
+		if (f->own < 0 && error == 0) { /* a pipe */
+			audit_files_one(f, path);
+			return true;
+		}
+		list(f, path, size);
+		if (is_still_there(f->own, path) || tries == TRIES)
+			break;
+		audit_files_free(f);
 	}
 	errno = error;
 	return f->n > 0;
@@ -367,9 +398,10 @@ audit_files_find(struct audit_files *f, const char *path)
 void
 audit_files_one(struct audit_files *f, const char *path)
 {
-	f->path = mem_alloc(sizeof(*f->path));
+	*f = (struct audit_files){
+		.path = mem_alloc(sizeof(*f->path)), .n = 1, .own = -1
+	};
 	f->path[0] = mem_strdup(path);
-	f->n = 1;
 }
 
 void
@@ -378,7 +410,9 @@ audit_files_free(struct audit_files *f)
 	for (size_t i = 0; i < f->n; i++)
 		free(f->path[i]);
 	free(f->path);
-	*f = (struct audit_files){ .n = 0 };
+	if (f->own >= 0)
+		close(f->own);
+	*f = (struct audit_files){ .own = -1 };
 }
 
 char *
@@ -388,7 +422,7 @@ audit_files_after(const char *path, const char *digest)
 	char *sibling, *found = NULL;
 
 	while (d != NULL && found == NULL && (sibling = next_sibling(d, path)) != NULL) {
-		struct part *p = part_new(sibling);
+		struct part *p = part_at(sibling);
 
 		if (p != NULL && strcmp(p->prev, digest) == 0)
 			found = sibling;

@@ -16,9 +16,13 @@
 struct audit_files {
 	char **path; /* owned; oldest first, PATH itself last */
 	size_t n;
+	int own; /* PATH, open, as it was when the list was made; -1: it is not there */
 };
 
-/* False: there is nothing, or it cannot be read; errno says why. */
+/*
+ * False: there is nothing, or it cannot be read; errno says why.  A log that is cut while
+ * the list is made is listed anew, so that nothing is between `own` and the others.
+ */
 bool audit_files_find(struct audit_files *f, const char *path) MUST_CHECK;
 /* The one path, whatever it is. */
 void audit_files_one(struct audit_files *f, const char *path);

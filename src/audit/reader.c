@@ -9,18 +9,28 @@
 #include <unistd.h>
 
 void
-audit_reader_init(struct audit_reader *r, char *const *path, size_t npath)
+audit_reader_init(struct audit_reader *r, const struct audit_files *files)
 {
-	*r = (struct audit_reader){
-		.path = path, .npath = npath, .at = SIZE_MAX, .fd = -1
-	};
+	*r = (struct audit_reader){ .files = files, .at = SIZE_MAX, .fd = -1 };
 	lines_init(&r->lines);
+}
+
+const char *
+audit_reader_path(const struct audit_reader *r)
+{
+	return r->files->path[r->at];
+}
+
+static bool
+is_own(const struct audit_reader *r)
+{
+	return r->at + 1 == r->files->n && r->files->own >= 0;
 }
 
 static void
 close_file(struct audit_reader *r)
 {
-	if (r->fd > STDERR_FILENO)
+	if (r->fd > STDERR_FILENO && r->fd != r->files->own)
 		close(r->fd);
 	r->fd = -1;
 }
@@ -32,17 +42,26 @@ audit_reader_fini(struct audit_reader *r)
 	lines_fini(&r->lines);
 }
 
+static int
+open_file(const struct audit_reader *r)
+{
+	const char *path = audit_reader_path(r);
+
+	if (is_own(r))
+		return r->files->own;
+	return strcmp(path, "-") == 0 ? STDIN_FILENO
+				      : open(path, O_RDONLY | O_CLOEXEC | O_NOCTTY);
+}
+
 static enum audit_read
 open_next(struct audit_reader *r)
 {
 	r->at++; /* SIZE_MAX is before the first */
-	if (r->at >= r->npath)
+	if (r->at >= r->files->n)
 		return AUDIT_END;
 	lines_reset(&r->lines);
 	r->is_at_end = false;
-	r->fd = strcmp(r->path[r->at], "-") == 0
-		    ? STDIN_FILENO
-		    : open(r->path[r->at], O_RDONLY | O_CLOEXEC | O_NOCTTY);
+	r->fd = open_file(r);
 	return r->fd < 0 ? AUDIT_FAILED : AUDIT_FILE;
 }
 
@@ -64,7 +83,7 @@ read_more(struct audit_reader *r)
 enum audit_read
 audit_reader_next(struct audit_reader *r, struct audit_line *out)
 {
-	if (r->at != SIZE_MAX && r->at >= r->npath)
+	if (r->at != SIZE_MAX && r->at >= r->files->n)
 		return AUDIT_END;
 	if (r->fd < 0)
 		return open_next(r);

@@ -32,6 +32,7 @@ static const struct {
 	int (*run)(int argc, char **argv);
 	const char *help;
 } commands[] = {
+	{ "audit", cmd_audit, "the audit log: is it in order, what is in it, how much" },
 	{ "check", cmd_check, "say all that is wrong with configuration and policies" },
 	{ "ctl", cmd_ctl, "an operator's commands to a running weir" },
 	{ "explain", cmd_explain, "what would happen to a request, and why" },

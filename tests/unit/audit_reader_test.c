@@ -929,7 +929,8 @@ test_a_reader_goes_over_all_files_and_past_what_is_not_there(void **state)
 	write_file("a", STR("1\n2"));
 	write_file("b", STR("\n4\n"));
 	buf_init(&seen, 1000);
-	audit_reader_init(&r, paths, 3);
+	const struct audit_files files = { .path = paths, .n = 3, .own = -1 };
+	audit_reader_init(&r, &files);
 	while ((what = audit_reader_next(&r, &line)) != AUDIT_END)
 		if (what == AUDIT_LINE)
 			buf_fmt(&seen, "[%u %.*s]", (unsigned)line.number,
