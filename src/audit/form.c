@@ -5,23 +5,28 @@
 
 #include <string.h>
 
-#include "audit/name.h"
+#include "audit/look.h"
+#include "audit/scan.h"
 #include "wire/json.h"
 
 /* ---- JSON */
 
-#define AUTH_MIN \
-	16 /* "auth" is a word for many things, "auth": "c3ZjOl..." is a login \
-	    */
+/* "auth" is a word for many things, "auth": "c3ZjOl..." is a login */
+#define AUTH_MIN 16
+#define JWK_MIN 22       /* 128 bits in base64url */
+#define SCHEMA_HEAD 1024 /* of an object, in which it must show that it is a schema */
+#define KEY_SCANNED 8    /* no secret is so short that nothing says it is one */
 
 /* One object or array on the way down; its kind is that of the key above it. */
 struct level {
 	bool is_array;
 	bool is_names;    /* its keys name properties (JSON Schema), not values */
+	bool is_schema;   /* describes a secret: its type and its limits are none */
 	const char *kind; /* all that is inside is a secret */
 	/* {"name": "token", "value": ...}, ["token", ...]: of the value to come */
 	const char *pair;
-	size_t n; /* values so far */
+	const char *example; /* the kind of what is_schema describes */
+	size_t n;            /* values so far */
 };
 
 struct walk {
@@ -48,57 +53,125 @@ is_any(struct str s, const char *const *words)
 	return false;
 }
 
-static const char *
-kind_of_value(struct walk *w)
+static const char why_name[] = "its name in JSON";
+static const char why_pair[] = "the name beside it";
+static const char why_above[] = "the name of what it is in";
+static const char why_field[] = "the header field it is in";
+static const char why_cookie[] = "it is a cookie's value";
+
+/* {"kty": "RSA", "d": "..."}: the private members of a JWK (RFC 7518 6.2.2, 6.3.2, 6.4).
+ */
+static bool
+is_jwk_member(struct str key, struct str text)
 {
-	static const char *const value_keys[] = { "value", "val", NULL };
+	static const char *const members[] = { "d", "p", "q", "dp", "dq", "qi", "k",
+		NULL };
+
+	if (text.n < JWK_MIN || !is_any(key, members))
+		return false;
+	for (size_t i = 0; i < text.n; i++)
+		if (!ascii_is_alnum(text.p[i]) && text.p[i] != '-' && text.p[i] != '_')
+			return false;
+	return true;
+}
+
+static const char *
+kind_by_name(const struct walk *w, struct str name)
+{
+	return name_may_be_kind(w->scan->filter->name_ends, name)
+		   ? name_kind(name, NAME_IN_JSON)
+		   : NULL;
+}
+
+static const char *
+kind_of_value(struct walk *w, const char **why)
+{
+	static const char *const value_keys[] = { "value", "val", "string_value", NULL };
+	static const char *const example_keys[] = { "default", "example", "examples",
+		"const", "enum", NULL };
 	struct level *l = top(w);
 	const char *kind = NULL;
 
+	*why = why_above;
 	if (l->kind != NULL)
 		return l->kind;
+	*why = why_name;
+	if (l->is_schema && is_any(w->key, example_keys))
+		return l->example;
 	if (w->key.p != NULL && !l->is_names)
-		kind = name_kind(w->key, NAME_IN_JSON);
+		kind = kind_by_name(w, w->key);
 	if (kind == NULL && l->pair != NULL &&
-	    (l->is_array || is_any(w->key, value_keys)))
+	    (l->is_array || is_any(w->key, value_keys))) {
+		*why = why_pair;
 		kind = l->pair;
+	}
 	return kind;
 }
 
-/* A name may say that a pair begins; in an array it is the first of two. */
+/* A name may say that a pair begins; in an array it is every other one. */
 static void
 note_pair(struct walk *w, struct str text)
 {
-	static const char *const name_keys[] = { "name", "key", "header", NULL };
+	static const char *const name_keys[] = { "name", "key", "header", "field", NULL };
 	struct level *l = top(w);
 
-	if (l->is_array ? l->n == 0 : is_any(w->key, name_keys))
-		l->pair = name_kind(text, NAME_IN_JSON);
+	if (l->is_array)
+		l->pair = l->n % 2 == 0 ? kind_by_name(w, text) : NULL;
+	else if (is_any(w->key, name_keys))
+		l->pair = kind_by_name(w, text);
 }
 
-/* ["authorization", "x-api-key"] is a list of names. */
+/* ["authorization", "x-api-key"] is a list of names, ["authorization", "hunter2"] none.
+ */
 static bool
-is_name_like(struct str s)
+is_name_like(const struct walk *w, struct str s)
 {
-	for (size_t i = 0; i < s.n; i++)
+	bool has_digit = false;
+
+	for (size_t i = 0; i < s.n; i++) {
+		has_digit = has_digit || ascii_is_digit(s.p[i]);
 		if (!ascii_is_alnum(s.p[i]) && s.p[i] != '-' && s.p[i] != '_')
 			return false;
-	return s.n < 32;
+	}
+	return s.n < 32 && (!has_digit || kind_by_name(w, s) != NULL);
+}
+
+/* "DB_PASSWORD=two words", as an environment is listed: all behind the first =. */
+static bool
+on_assignment(struct walk *w, struct str raw, size_t at)
+{
+	const char *kind;
+	size_t equals;
+
+	if (!str_find(str_sub(raw, 0, 128), '=', &equals) || equals == 0)
+		return false;
+	for (size_t i = 0; i < equals; i++)
+		if (!ascii_is_alnum(raw.p[i]) && raw.p[i] != '_')
+			return false;
+	if ((kind = kind_by_name(w, str_sub(raw, 0, equals))) == NULL)
+		return false;
+	look_value(w->scan, kind, why_pair, str_sub(raw, equals + 1, raw.n),
+	    w->base + at + equals + 1, SPAN_JSON);
+	return true;
 }
 
 static void
 on_string(struct walk *w, struct str raw, size_t at, struct str text)
 {
-	const char *kind = kind_of_value(w);
+	const char *why;
+	const char *kind = kind_of_value(w, &why);
+	bool is_free = top(w)->is_array && top(w)->kind == NULL;
 
-	if (top(w)->is_array && top(w)->kind == NULL && is_name_like(text))
+	if (is_free && is_name_like(w, text))
 		kind = NULL;
 	if (kind == NULL && str_eq_nocase(w->key, STR("auth")) && text.n >= AUTH_MIN &&
 	    !str_find(text, ' ', &(size_t){ 0 }))
 		kind = "token";
+	if (kind == NULL && w->key.n > 0 && w->key.n <= 2 && is_jwk_member(w->key, text))
+		kind = "private-key";
 	if (kind != NULL)
-		scan_value(w->scan, kind, raw, w->base + at, SPAN_JSON);
-	else
+		look_value(w->scan, kind, why, raw, w->base + at, SPAN_JSON);
+	else if (!is_free || !on_assignment(w, raw, at))
 		scan_text(w->scan, raw, w->base + at, SCAN_JSON);
 	note_pair(w, text);
 }
@@ -106,26 +179,84 @@ on_string(struct walk *w, struct str raw, size_t at, struct str text)
 static void
 on_number(struct walk *w, size_t from, size_t to)
 {
-	const char *kind = kind_of_value(w);
+	const char *why;
+	const char *kind = kind_of_value(w, &why);
 
 	if (kind != NULL)
 		spans_add(w->scan->spans, (struct span){ .from = w->base + from,
 					      .to = w->base + to,
 					      .kind = kind,
-					      .is_bare = true });
+					      .why = why,
+					      .quote = "\"" });
+}
+
+/* "type": "string": the types of JSON Schema, with the quotes. */
+static bool
+names_type(struct str rest)
+{
+	static const char *const types[] = { "\"string\"", "\"number\"", "\"integer\"",
+		"\"boolean\"", "\"array\"", "\"object\"", "\"null\"", "[", NULL };
+
+	for (const char *const *t = types; *t != NULL; t++)
+		if (str_starts(rest, str_of(*t)))
+			return true;
+	return false;
+}
+
+/* Where the value of a member begins whose key is `quoted`, in an object's first bytes.
+ */
+static bool
+has_member(struct str head, const char *quoted, struct str *value)
+{
+	const char *p = memmem(head.p, head.n, quoted, strlen(quoted));
+
+	if (p == NULL)
+		return false;
+	struct str rest = str_sub(head, (size_t)(p - head.p) + strlen(quoted), head.n);
+	while (rest.n > 0 && memchr(" \t\r\n:", rest.p[0], 5) != NULL)
+		rest = str_sub(rest, 1, rest.n);
+	*value = rest;
+	return true;
+}
+
+/* "password": {"type": "string"}: what is behind the name describes the value. */
+static bool
+is_schema(struct str text, size_t at)
+{
+	struct str head = str_sub(text, at, SCHEMA_HEAD);
+	struct str value;
+	size_t close;
+
+	if (str_find(head, '}', &close))
+		head = str_sub(head, 0, close);
+	if (has_member(head, "\"value\"", &value))
+		return false;
+	return (has_member(head, "\"type\"", &value) && names_type(value)) ||
+	       has_member(head, "\"$ref\"", &value) ||
+	       has_member(head, "\"properties\"", &value) ||
+	       has_member(head, "\"description\"", &value);
 }
 
 static void
-on_open(struct walk *w, bool is_array)
+on_open(struct walk *w, bool is_array, size_t at)
 {
 	static const char *const schema_keys[] = { "properties", "patternProperties",
 		"$defs", NULL };
-	const char *kind = kind_of_value(w);
-	bool is_names = !is_array && is_any(w->key, schema_keys);
+	const char *why;
+	const char *kind = kind_of_value(w, &why);
+	struct level below = {
+		.is_array = is_array,
+		.is_names = !is_array && is_any(w->key, schema_keys),
+		.kind = kind,
+	};
 
+	if (kind != NULL && !is_array && top(w)->kind == NULL && is_schema(w->text, at)) {
+		below.kind = NULL;
+		below.example = kind;
+		below.is_schema = true;
+	}
 	w->depth++;
-	*top(w) =
-	    (struct level){ .is_array = is_array, .is_names = is_names, .kind = kind };
+	*top(w) = below;
 	w->key = STR_NONE;
 }
 
@@ -166,7 +297,7 @@ on_token(struct walk *w, enum json_token token, const struct json_in *in, size_t
 	switch (token) {
 	case JSON_OBJECT:
 	case JSON_ARRAY:
-		on_open(w, token == JSON_ARRAY);
+		on_open(w, token == JSON_ARRAY, in->at);
 		return true;
 	case JSON_OBJECT_END:
 	case JSON_ARRAY_END:
@@ -175,7 +306,8 @@ on_token(struct walk *w, enum json_token token, const struct json_in *in, size_t
 		return true;
 	case JSON_KEY:
 		raw = between_quotes(w->text, from, in->at);
-		scan_text(w->scan, raw, w->base + from + 1, SCAN_JSON);
+		if (raw.n >= KEY_SCANNED)
+			scan_text(w->scan, raw, w->base + from + 1, SCAN_JSON);
 		w->key = in->text;
 		return true;
 	case JSON_STRING:
@@ -199,15 +331,16 @@ on_token(struct walk *w, enum json_token token, const struct json_in *in, size_t
 	return false;
 }
 
-/* One object or array; how many bytes it has, or 0 when it is no JSON. */
-static size_t
-walk_document(struct scan *s, struct str text, size_t base)
+bool
+form_document(
+    struct scan *s, struct str text, size_t base, const char *kind, size_t *used)
 {
 	struct walk w = { .scan = s, .text = text, .base = base };
 	struct arena arena;
 	struct json_in in;
 	bool is_json;
 
+	w.level[0].kind = kind;
 	arena_init(&arena, 4 * text.n + ((size_t)64 << 10));
 	json_in_init(&in, text, &arena);
 	do {
@@ -217,7 +350,8 @@ walk_document(struct scan *s, struct str text, size_t base)
 		is_json = on_token(&w, token, &in, from);
 	} while (is_json && w.depth > 0);
 	arena_fini(&arena);
-	return is_json ? in.at : 0;
+	*used = in.at;
+	return is_json;
 }
 
 void
@@ -230,10 +364,9 @@ form_json(struct scan *s, struct str text)
 		if (at == text.n)
 			return;
 		struct str rest = str_sub(text, at, text.n);
-		size_t used = 0;
-		if (memchr("{[", rest.p[0], 2) != NULL)
-			used = walk_document(s, rest, at);
-		if (used == 0)
+		size_t used;
+		if (memchr("{[", rest.p[0], 2) == NULL ||
+		    !form_document(s, rest, at, NULL, &used))
 			break;
 		at += used;
 	}
@@ -283,8 +416,8 @@ mask_cookies(struct scan *s, struct str value, size_t base, bool is_set)
 		if (!str_find(pair, '=', &at))
 			at = (size_t)-1; /* no name: all of it is the value */
 		struct str secret = str_trim(str_sub(pair, at + 1, pair.n));
-		scan_value(
-		    s, "cookie", secret, base + (size_t)(secret.p - value.p), SPAN_PLAIN);
+		look_value(s, "cookie", why_cookie, secret,
+		    base + (size_t)(secret.p - value.p), SPAN_PLAIN);
 		if (is_set)
 			return; /* attributes follow */
 	}
@@ -310,7 +443,7 @@ look_field(struct scan *s, struct str field, size_t base)
 	else if (strcmp(kind, "cookie") == 0)
 		mask_cookies(s, value, at, str_eq_nocase(name, STR("set-cookie")));
 	else
-		scan_value(s, kind, value, at, SPAN_PLAIN);
+		look_value(s, kind, why_field, value, at, SPAN_PLAIN);
 }
 
 void

@@ -8,8 +8,11 @@
 #ifndef WEIR_AUDIT_FORM_H
 #define WEIR_AUDIT_FORM_H
 
-#include "audit/scan.h"
+#include "audit/piece.h"
 
+/* The `document` of a scan: one object or array. */
+bool form_document(
+    struct scan *s, struct str text, size_t base, const char *kind, size_t *used);
 void form_json(struct scan *s, struct str text); /* documents, one behind the other */
 void form_header(
     struct scan *s, struct str text); /* field lines, start lines, CRLF or LF */

@@ -177,3 +177,23 @@ name_kind_exists(struct str kind)
 			return true;
 	return false;
 }
+
+static void
+add_end(uint32_t ends[static NAME_ENDS], struct str words)
+{
+	unsigned char last = (unsigned char)words.p[words.n - 1];
+	unsigned char before = (unsigned char)words.p[words.n - 2];
+
+	ends[last] |= (uint32_t)1 << (before & 31);
+}
+
+void
+name_ends(uint32_t ends[static NAME_ENDS])
+{
+	memset(ends, 0, NAME_ENDS * sizeof(*ends));
+	for (size_t i = 0; i < sizeof(endings) / sizeof(*endings); i++)
+		add_end(ends, endings[i].words);
+	for (size_t i = 0; i < sizeof(glued) / sizeof(*glued); i++)
+		add_end(ends, glued[i].tail);
+	add_end(ends, STR(pass_word));
+}

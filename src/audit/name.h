@@ -22,4 +22,21 @@ enum name_place {
 const char *name_kind(struct str name, enum name_place place);
 bool name_kind_exists(struct str kind);
 
+/* For each last byte (small letters), a bit for each byte before it, of its low five. */
+#define NAME_ENDS 256
+void name_ends(uint32_t ends[static NAME_ENDS]);
+/* False: no name that ends so says anything.  A glance, where names are many. */
+static inline bool
+name_may_be_kind(const uint32_t ends[static NAME_ENDS], struct str name)
+{
+	if (name.n < 2)
+		return false;
+	char last = name.p[name.n - 1];
+	if (!ascii_is_alnum(last) || !ascii_is_alnum(name.p[name.n - 2]))
+		return true;
+	return (ends[(unsigned char)ascii_lower(last)] >>
+		       ((unsigned char)name.p[name.n - 2] & 31) &
+		   1) != 0;
+}
+
 #endif

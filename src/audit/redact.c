@@ -4,12 +4,16 @@
 #include "audit/redact.h"
 
 #include <openssl/crypto.h>
+#include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
 
 #include "audit/form.h"
 #include "audit/mark.h"
-#include "audit/name.h"
+#include "audit/scan.h"
 #include "base/count.h"
+#include "base/exit.h"
 
 #define PASSES 4 /* by the second nothing is left, unless the text was made to be odd */
 
@@ -18,6 +22,19 @@ struct redactor {
 	struct shapes *shapes;
 	struct prefilter filter;
 };
+
+/* A rule that misses what it was written for: nothing may run that relies on it. */
+static void
+refuse_blindness(struct redactor *r)
+{
+	const char *missed = shapes_prove(r->shapes, &r->filter);
+
+	if (missed == NULL)
+		return;
+	fprintf(stderr, "weir: the redactor does not find what this pattern is for: %s\n",
+	    missed);
+	_exit(EXIT_SOFTWARE);
+}
 
 struct redactor *
 redactor_new(struct str key, const char *id)
@@ -28,6 +45,7 @@ redactor_new(struct str key, const char *id)
 	r->shapes = shapes_new();
 	shapes_prefilter(r->shapes, &r->filter);
 	scan_prefilter(&r->filter);
+	refuse_blindness(r);
 	return r;
 }
 
@@ -56,17 +74,18 @@ print_mark(
     const struct redactor *r, struct str text, const struct span *span, struct buf *out)
 {
 	struct str raw = str_sub(text, span->from, span->to - span->from);
+	struct str secret = span->secret;
 	struct buf plain;
 
-	buf_init(&plain, 2 * raw.n + 16);
-	span_decode(raw, span->code, &plain);
-	if (span->is_bare)
-		buf_char(out, '"');
-	marker_print(
-	    r->marker, better_kind(r, span, buf_view(&plain)), buf_view(&plain), out);
-	if (span->is_bare)
-		buf_char(out, '"');
-	OPENSSL_cleanse(plain.p, plain.n);
+	buf_init(&plain, 4 * raw.n + 16);
+	plain.is_secret = true;
+	if (secret.p == NULL) {
+		span_decode(raw, span->code, &plain);
+		secret = buf_view(&plain);
+	}
+	buf_text(out, span->quote);
+	marker_print(r->marker, better_kind(r, span, secret), secret, out);
+	buf_text(out, span->quote);
 	buf_fini(&plain);
 }
 
@@ -86,12 +105,14 @@ print(const struct redactor *r, struct str text, const struct spans *spans, size
 		buf_str(out, str_sub(text, at, text.n));
 }
 
-static void
+/* How much work it was. */
+static size_t
 find(const struct redactor *r, enum redact_as as, struct str text, struct spans *spans)
 {
 	struct scan scan;
 
-	scan_init(&scan, r->shapes, &r->filter, spans, text.n);
+	scan_init(&scan, r->shapes, &r->filter, spans);
+	scan.document = form_document;
 	switch (as) {
 	case REDACT_TEXT:
 		scan_text(&scan, text, 0, SCAN_TEXT);
@@ -107,6 +128,7 @@ find(const struct redactor *r, enum redact_as as, struct str text, struct spans 
 		break;
 	}
 	spans_merge(spans);
+	return scan.spent + scan.work;
 }
 
 /* Text that looks different after each pass was made to confuse us: none of it passes. */
@@ -125,7 +147,7 @@ mask_all(const struct redactor *r, struct str text, struct buf *out)
  * redacting twice is redacting once whatever the input.
  */
 static size_t
-redact_found(const struct redactor *r, enum redact_as as, struct str in, size_t most,
+settle(const struct redactor *r, enum redact_as as, struct str in, size_t most,
     struct spans *spans, struct buf *out)
 {
 	size_t max =
@@ -137,7 +159,7 @@ redact_found(const struct redactor *r, enum redact_as as, struct str in, size_t 
 	buf_init(&next, max);
 	print(r, in, spans, most, &now);
 	for (int pass = 1; spans->n > 0 && pass < PASSES; pass++) {
-		spans->n = 0;
+		spans_reset(spans);
 		find(r, as, buf_view(&now), spans);
 		if (spans->n == 0)
 			break;
@@ -156,6 +178,71 @@ redact_found(const struct redactor *r, enum redact_as as, struct str in, size_t 
 	return masked;
 }
 
+/* The lines that [from, to) stands in. */
+static struct str
+lines_around(struct str text, size_t from, size_t to)
+{
+	size_t begin = 0, end = text.n, n;
+
+	if (str_rfind(str_sub(text, 0, from), '\n', &n))
+		begin = n + 1;
+	if (str_find(str_sub(text, to, text.n), '\n', &n))
+		end = to + n;
+	return str_sub(text, begin, end - begin);
+}
+
+/* The spans from `first` on that begin before `end`, counted from `begin` on. */
+static size_t
+take_spans(struct spans *to, struct spans *from, size_t first, size_t begin, size_t end)
+{
+	size_t i = first;
+
+	for (; i < from->n && from->span[i].from < end; i++) {
+		struct span span = from->span[i];
+
+		from->span[i].secret = STR_NONE; /* it has a new owner */
+		span.from -= begin;
+		span.to -= begin;
+		spans_add(to, span);
+	}
+	return i;
+}
+
+/*
+ * Lines are judged one by one, and only those in which something was found are looked
+ * at again; what `most` cuts off is not looked at at all.
+ */
+static size_t
+settle_lines(const struct redactor *r, enum redact_as as, struct str in, size_t most,
+    struct spans *spans, struct buf *out)
+{
+	struct spans some = { 0 };
+	size_t masked = 0, at = 0, begun = out->n;
+
+	for (size_t i = 0; i < spans->n && out->n - begun < most;) {
+		struct span *span = &spans->span[i];
+		struct str lines = lines_around(in, span->from, span->to);
+		size_t begin = (size_t)(lines.p - in.p);
+		/* a span of many lines and one more in its last line */
+		for (size_t k = i; k < spans->n && spans->span[k].from < begin + lines.n;
+		     k++)
+			if (spans->span[k].to > begin + lines.n)
+				lines.n = (size_t)(lines_around(
+				    in, span->from, spans->span[k].to)
+						       .n);
+
+		spans_reset(&some);
+		i = take_spans(&some, spans, i, begin, begin + lines.n);
+		buf_str(out, str_sub(in, at, begin - at));
+		masked += settle(r, as, lines, most - (out->n - begun), &some, out);
+		at = begin + lines.n;
+	}
+	if (out->n - begun < most)
+		buf_str(out, str_sub(in, at, in.n));
+	spans_fini(&some);
+	return masked;
+}
+
 size_t
 redact_part(const struct redactor *r, enum redact_as as, struct str in, size_t most,
     struct buf *out)
@@ -166,12 +253,24 @@ redact_part(const struct redactor *r, enum redact_as as, struct str in, size_t m
 	find(r, as, in, &spans);
 	if (spans.n == 0)
 		buf_str(out, in);
+	else if (as == REDACT_TEXT || as == REDACT_URL)
+		masked = settle_lines(r, as, in, most, &spans, out);
 	else
-		masked = redact_found(r, as, in, most, &spans, out);
+		masked = settle(r, as, in, most, &spans, out);
 	if (masked > 0)
 		count_add(COUNT_REDACTED, (int64_t)masked);
 	spans_fini(&spans);
 	return masked;
+}
+
+size_t
+redact_work(const struct redactor *r, enum redact_as as, struct str in)
+{
+	struct spans spans = { 0 };
+	size_t work = find(r, as, in, &spans);
+
+	spans_fini(&spans);
+	return work;
 }
 
 size_t

@@ -17,8 +17,11 @@ enum redact_as { REDACT_TEXT, REDACT_JSON, REDACT_HEADER, REDACT_URL };
 
 struct redactor;
 
-/* key: HMAC key; empty: a random one of this run, with id "k0".  Never NULL: a pattern
- * that does not compile is our bug. */
+/*
+ * key: HMAC key; empty: a random one of this run, with id "k0".  Never NULL: a pattern
+ * that does not compile is our bug, and a rule that does not find its own vector ends
+ * the process with a line on stderr.
+ */
 struct redactor *redactor_new(struct str key, const char *id);
 void redactor_free(struct redactor *r); /* wipes the key */
 
@@ -31,6 +34,8 @@ size_t redact(
  */
 size_t redact_part(const struct redactor *r, enum redact_as as, struct str in,
     size_t most, struct buf *out);
+/* How many bytes finding the secrets looks at beside the walk itself. */
+size_t redact_work(const struct redactor *r, enum redact_as as, struct str in);
 /* The mark of one secret, as `weir redact --fingerprint` prints it. */
 void redact_mark(
     const struct redactor *r, const char *kind, struct str secret, struct buf *out);

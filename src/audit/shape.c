@@ -10,6 +10,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/log.h"
+
 #define WINDOW 8192       /* a pattern sees no more than this */
 #define MATCH_LIMIT 20000 /* far above what any rule needs on a window */
 #define TRY_COST 64       /* a try that fails at once, in bytes looked at */
@@ -48,14 +50,15 @@ struct rule {
 	size_t back;
 	enum alphabet alphabet;
 	const char *pattern;
+	const char *vector;
 };
 
 #define B62 "[A-Za-z0-9]"
 #define U64 "[A-Za-z0-9_-]"
 #define S64 "[A-Za-z0-9+/]"
 #define HEX "[0-9a-f]"
-#define SHAPE(kind, literals, back, alphabet, pattern) \
-	{ kind, literals, back, ALPHABET_##alphabet, pattern },
+#define SHAPE(kind, literals, back, alphabet, pattern, vector) \
+	{ kind, literals, back, ALPHABET_##alphabet, pattern, vector },
 static const struct rule rules[] = {
 #include "audit/shapes.def"
 };
@@ -66,7 +69,7 @@ static const struct rule rules[] = {
 #undef HEX
 
 #define RULES (sizeof(rules) / sizeof(*rules))
-#define LITERALS_MAX 256
+#define LITERALS_MAX 320
 
 struct literal {
 	struct str text;
@@ -75,6 +78,7 @@ struct literal {
 
 struct shapes {
 	pcre2_code *code[RULES];
+	bool is_interpreted; /* the JIT is away, or was caught in a lie */
 	/* by first byte, then in the order of the rules */
 	struct literal literal[LITERALS_MAX];
 	size_t begin[257]; /* literals that begin with byte b: [begin[b], begin[b + 1]) */
@@ -130,22 +134,49 @@ scratch_get(void)
 	return s;
 }
 
+static void
+add_pair(struct prefilter *f, char first, char second)
+{
+	unsigned pair = (unsigned)(unsigned char)first << 8 | (unsigned char)second;
+
+	f->bit[pair / 64] |= (uint64_t)1 << (pair % 64);
+}
+
 void
 prefilter_add(struct prefilter *f, struct str literal)
 {
-	unsigned first = (unsigned char)literal.p[0];
-
-	for (unsigned second = 0; second < 256; second++) {
-		if (literal.n > 1 && second != (unsigned char)literal.p[1])
-			continue;
-		unsigned pair = first << 8 | second;
-		f->bit[pair / 64] |= (uint64_t)1 << (pair % 64);
+	if (literal.n > 1) {
+		add_pair(f, literal.p[0], literal.p[1]);
+		return;
 	}
+	for (int second = 0; second < 256; second++)
+		add_pair(f, literal.p[0], (char)second);
+}
+
+static char
+upper(char c)
+{
+	return c >= 'a' && c <= 'z' ? (char)(c - 'a' + 'A') : c;
+}
+
+/* The small literal in any case. */
+static void
+prefilter_add_folded(struct prefilter *f, struct str literal)
+{
+	for (int cases = 0; cases < 4; cases++)
+		add_pair(f, (cases & 1) != 0 ? upper(literal.p[0]) : literal.p[0],
+		    (cases & 2) != 0 ? upper(literal.p[1]) : literal.p[1]);
+}
+
+static bool
+is_folded(const struct rule *r)
+{
+	return strncmp(r->pattern, "(?i)", 4) == 0;
 }
 
 /* Bytes, the whole pattern at one place, no \C: the same text always costs the same. */
 static pcre2_code *
-compile(const char *pattern)
+compile(const char *pattern, bool *is_jit)
 {
 	int error;
 	size_t at;
@@ -155,9 +186,8 @@ compile(const char *pattern)
 	    &error, &at, NULL);
 
 	assert(code != NULL);
-	/* Where memory may not be writable and executable this fails: the interpreter
-	 * stays. */
-	(void)pcre2_jit_compile(code, PCRE2_JIT_COMPLETE);
+	/* it fails where memory may not be writable and executable */
+	*is_jit = *is_jit && pcre2_jit_compile(code, PCRE2_JIT_COMPLETE) == 0;
 	return code;
 }
 
@@ -168,7 +198,9 @@ collect(struct literal *to, size_t n, size_t rule, unsigned first)
 	struct str text;
 
 	while (str_split(&rest, ' ', &text)) {
-		if ((unsigned char)text.p[0] != first)
+		if ((unsigned char)text.p[0] != first &&
+		    !(is_folded(&rules[rule]) &&
+			(unsigned char)upper(text.p[0]) == first))
 			continue;
 		assert(n < LITERALS_MAX && text.n > 1);
 		to[n++] = (struct literal){ text, rule };
@@ -181,9 +213,11 @@ shapes_new(void)
 {
 	struct shapes *s = mem_zalloc(sizeof(*s));
 	size_t n = 0;
+	bool is_jit = true;
 
 	for (size_t i = 0; i < RULES; i++)
-		s->code[i] = compile(rules[i].pattern);
+		s->code[i] = compile(rules[i].pattern, &is_jit);
+	s->is_interpreted = !is_jit;
 	for (unsigned first = 0; first < 256; first++) {
 		s->begin[first] = n;
 		for (size_t i = 0; i < RULES; i++)
@@ -207,7 +241,10 @@ void
 shapes_prefilter(const struct shapes *s, struct prefilter *f)
 {
 	for (size_t i = 0; i < s->begin[256]; i++)
-		prefilter_add(f, s->literal[i].text);
+		if (is_folded(&rules[s->literal[i].rule]))
+			prefilter_add_folded(f, s->literal[i].text);
+		else
+			prefilter_add(f, s->literal[i].text);
 }
 
 /*
@@ -294,6 +331,16 @@ take_parts(const struct rule *r, struct str text, size_t from, const size_t *o, 
 	hit->part[0].to = hit->end;
 }
 
+static int
+match(const struct shapes *s, size_t rule, struct str window, struct scratch *scratch)
+{
+	if (s->is_interpreted)
+		return pcre2_match(s->code[rule], (PCRE2_SPTR)window.p, window.n, 0,
+		    PCRE2_NO_JIT, scratch->data, scratch->context);
+	return pcre2_jit_match(s->code[rule], (PCRE2_SPTR)window.p, window.n, 0, 0,
+	    scratch->data, scratch->context);
+}
+
 static bool
 try_rule(const struct shapes *s, size_t rule, struct str text, size_t at,
     struct shape_hit *hit, size_t *work)
@@ -304,9 +351,7 @@ try_rule(const struct shapes *s, size_t rule, struct str text, size_t at,
 		return false;
 
 	struct scratch *scratch = scratch_get();
-	struct str window = str_sub(text, from, WINDOW);
-	int n = pcre2_match(s->code[rule], (PCRE2_SPTR)window.p, window.n, 0, 0,
-	    scratch->data, scratch->context);
+	int n = match(s, rule, str_sub(text, from, WINDOW), scratch);
 	*work += TRY_COST;
 	if (n == PCRE2_ERROR_NOMATCH)
 		return false;
@@ -319,6 +364,17 @@ try_rule(const struct shapes *s, size_t rule, struct str text, size_t at,
 	return true;
 }
 
+static bool
+stands_here(struct str rest, const struct literal *l)
+{
+	if (is_folded(&rules[l->rule]))
+		return rest.n >= l->text.n &&
+		       str_eq_nocase(str_sub(rest, 0, l->text.n), l->text);
+	/* the second byte tells nearly all of them apart */
+	return rest.n >= l->text.n && rest.p[1] == l->text.p[1] &&
+	       str_starts(rest, l->text);
+}
+
 bool
 shapes_match(const struct shapes *s, struct str text, size_t at, struct shape_hit *hit,
     size_t *work)
@@ -329,10 +385,7 @@ shapes_match(const struct shapes *s, struct str text, size_t at, struct shape_hi
 	for (size_t i = s->begin[first]; i < s->begin[first + 1]; i++) {
 		const struct literal *l = &s->literal[i];
 
-		/* the second byte tells nearly all of them apart */
-		if (rest.n >= l->text.n && rest.p[1] == l->text.p[1] &&
-		    str_starts(rest, l->text) &&
-		    try_rule(s, l->rule, text, at, hit, work))
+		if (stands_here(rest, l) && try_rule(s, l->rule, text, at, hit, work))
 			return true;
 	}
 	return false;
@@ -359,4 +412,161 @@ shape_kind_exists(struct str kind)
 		if (str_eq(kind, str_of(rules[i].kind)))
 			return true;
 	return false;
+}
+
+/* ---- proof: each rule finds what it was written for */
+
+#define VECTOR_MAX 512
+#define FILLS_MAX 16
+
+static const struct {
+	const char *name, *alphabet;
+} fills[] = {
+	{ "b62", "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789" },
+	{ "u64", "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-_" },
+	{ "s64", "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/" },
+	{ "let", "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz" },
+	{ "hex", "0123456789abcdef" },
+	{ "dig", "0123456789" },
+	{ "up", "ABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789" },
+	{ "low", "abcdefghijklmnopqrstuvwxyz0123456789" },
+	{ "b32", "ABCDEFGHIJKLMNOPQRSTUVWXYZ234567" },
+	{ "b32l", "abcdefghijklmnopqrstuvwxyz234567" },
+};
+
+/* A rule's vector with one of its literals in it. */
+struct vector {
+	char text[VECTOR_MAX];
+	size_t n;
+	size_t literal; /* where it stands */
+	size_t nfill;
+	struct {
+		size_t from, to;
+	} fill[FILLS_MAX];
+};
+
+static void
+vector_add(struct vector *v, char c)
+{
+	assert(v->n < VECTOR_MAX);
+	v->text[v->n++] = c;
+}
+
+static void
+vector_add_all(struct vector *v, struct str s)
+{
+	for (size_t i = 0; i < s.n; i++)
+		vector_add(v, s.p[i]);
+}
+
+/* "b62*36" */
+static void
+vector_fill(struct vector *v, struct str spec)
+{
+	struct str name = STR_NONE;
+	const char *alphabet = NULL;
+	uint64_t n = 0;
+	bool is_spec = str_split(&spec, '*', &name) && str_decimal(spec, &n);
+
+	for (size_t i = 0; i < sizeof(fills) / sizeof(*fills); i++)
+		if (str_eq(name, str_of(fills[i].name)))
+			alphabet = fills[i].alphabet;
+	assert(is_spec && alphabet != NULL && v->nfill < FILLS_MAX);
+	v->fill[v->nfill].from = v->n;
+	/* digits and letters of both cases from the first few on */
+	for (size_t i = 0; i < n; i++)
+		vector_add(v, alphabet[(i * 23 + 5) % strlen(alphabet)]);
+	v->fill[v->nfill++].to = v->n;
+}
+
+static struct vector
+vector_make(const struct rule *r, struct str literal)
+{
+	struct vector v = { .n = 0 };
+	struct str rest = str_of(r->vector);
+	bool has_literal = false;
+	size_t end;
+
+	vector_add(&v, '(');
+	while (rest.n > 0) {
+		if (rest.p[0] == '@' && !has_literal) {
+			v.literal = v.n;
+			vector_add_all(&v, literal);
+			has_literal = true;
+		} else if (rest.p[0] == '<' && str_find(rest, '>', &end)) {
+			vector_fill(&v, str_sub(rest, 1, end - 1));
+			rest = str_sub(rest, end, rest.n);
+		} else {
+			vector_add(&v, rest.p[0]);
+		}
+		rest = str_sub(rest, 1, rest.n);
+	}
+	vector_add(&v, ')');
+	return v;
+}
+
+static bool
+is_covered(const struct shape_hit *hit, size_t from, size_t to)
+{
+	for (size_t i = 0; i < hit->n; i++)
+		if (hit->part[i].from <= from && to <= hit->part[i].to)
+			return true;
+	return false;
+}
+
+static bool
+finds_vector(const struct shapes *s, const struct literal *l, const struct vector *v)
+{
+	struct str text = { v->text, v->n };
+	struct shape_hit hit;
+	size_t work = 0;
+
+	if (!stands_here(str_sub(text, v->literal, v->n), l) ||
+	    !try_rule(s, l->rule, text, v->literal, &hit, &work) ||
+	    strcmp(hit.kind, "doubt") == 0)
+		return false;
+	for (size_t i = 0; i < v->nfill; i++)
+		if (!is_covered(&hit, v->fill[i].from, v->fill[i].to))
+			return false;
+	return true;
+}
+
+/* The first literal whose vector is missed, or NULL. */
+static const char *
+first_missed(const struct shapes *s, const struct prefilter *f)
+{
+	for (size_t i = 0; i < s->begin[256]; i++) {
+		const struct literal *l = &s->literal[i];
+		struct vector v = vector_make(&rules[l->rule], l->text);
+
+		if (!prefilter_has(f, (struct str){ v.text, v.n }, v.literal) ||
+		    !finds_vector(s, l, &v))
+			return rules[l->rule].pattern;
+	}
+	return NULL;
+}
+
+const char *
+shapes_prove(struct shapes *s, const struct prefilter *f)
+{
+	const char *missed;
+
+	if (!s->is_interpreted && (missed = first_missed(s, f)) != NULL) {
+		log_warn("patterns are interpreted: compiled, one does not find what it "
+			 "is for",
+		    "pattern", missed);
+		s->is_interpreted = true;
+	}
+	if (s->is_interpreted)
+		return first_missed(s, f);
+	s->is_interpreted = true;
+	missed = first_missed(s, f);
+	s->is_interpreted = false;
+	return missed;
+}
+
+bool
+shapes_are_compiled(const struct shapes *s)
+{
+	return !s->is_interpreted;
 }

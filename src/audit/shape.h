@@ -12,11 +12,12 @@
 #ifndef WEIR_AUDIT_SHAPE_H
 #define WEIR_AUDIT_SHAPE_H
 
-#include "base/str.h"
+#include "audit/name.h"
 
 /* A bit for each pair of bytes at which something may begin. */
 struct prefilter {
 	uint64_t bit[65536 / 64];
+	uint32_t name_ends[NAME_ENDS]; /* how a key's name ends that says something */
 };
 
 void prefilter_add(struct prefilter *f, struct str literal);
@@ -57,5 +58,13 @@ bool shapes_match(const struct shapes *s, struct str text, size_t at,
 /* The kind of a value that is wholly one secret, or NULL. */
 const char *shapes_kind(const struct shapes *s, struct str value);
 bool shape_kind_exists(struct str kind);
+
+/*
+ * Tries every rule on its own vector, through the prefilter, compiled and interpreted.
+ * What compiled code misses is interpreted from then on, and logged; what the
+ * interpreter misses is returned: that kind would go by unseen.  NULL: all is well.
+ */
+const char *shapes_prove(struct shapes *s, const struct prefilter *f) MUST_CHECK;
+bool shapes_are_compiled(const struct shapes *s); /* else the JIT is away */
 
 #endif

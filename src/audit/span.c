@@ -3,14 +3,30 @@
  */
 #include "audit/span.h"
 
+#include <openssl/crypto.h>
 #include <stdlib.h>
 #include <string.h>
+
+static void
+forget(struct span *span)
+{
+	void *p =
+	    (void *)(uintptr_t)span->secret.p; /* its own, though it shows it const */
+
+	if (p == NULL)
+		return;
+	OPENSSL_cleanse(p, span->secret.n);
+	free(p);
+	span->secret = STR_NONE;
+}
 
 void
 spans_add(struct spans *s, struct span span)
 {
-	if (span.from >= span.to)
+	if (span.from >= span.to) {
+		forget(&span);
 		return;
+	}
 	if (s->n == s->cap) {
 		s->cap = s->cap == 0 ? 16 : 2 * s->cap;
 		s->span = mem_resize(s->span, s->cap * sizeof(*s->span));
@@ -44,17 +60,31 @@ spans_merge(struct spans *s)
 		struct span *last = &s->span[n];
 		const struct span *next = &s->span[i];
 
-		if (next->from >= last->to)
+		if (next->from >= last->to) {
 			s->span[++n] = *next;
-		else if (next->to > last->to)
+			continue;
+		}
+		if (next->to > last->to) {
 			last->to = next->to;
+			forget(last); /* it says more now */
+		}
+		forget(&s->span[i]);
 	}
 	s->n = n + 1;
 }
 
 void
+spans_reset(struct spans *s)
+{
+	for (size_t i = 0; i < s->n; i++)
+		forget(&s->span[i]);
+	s->n = 0;
+}
+
+void
 spans_fini(struct spans *s)
 {
+	spans_reset(s);
 	free(s->span);
 	*s = (struct spans){ 0 };
 }
@@ -71,66 +101,241 @@ hex_value(struct str s, unsigned *out)
 	return s.n > 0;
 }
 
-static void
-add_utf8(struct buf *out, unsigned c)
+/* At most four bytes of UTF-8. */
+static size_t
+put_utf8(char *to, unsigned c)
 {
 	if (c < 0x80) {
-		buf_char(out, (char)c);
-	} else if (c < 0x800) {
-		buf_char(out, (char)(0xc0 | c >> 6));
-		buf_char(out, (char)(0x80 | (c & 0x3f)));
-	} else {
-		buf_char(out, (char)(0xe0 | c >> 12));
-		buf_char(out, (char)(0x80 | (c >> 6 & 0x3f)));
-		buf_char(out, (char)(0x80 | (c & 0x3f)));
+		to[0] = (char)c;
+		return 1;
 	}
+	if (c < 0x800) {
+		to[0] = (char)(0xc0 | c >> 6);
+		to[1] = (char)(0x80 | (c & 0x3f));
+		return 2;
+	}
+	if (c < 0x10000) {
+		to[0] = (char)(0xe0 | c >> 12);
+		to[1] = (char)(0x80 | (c >> 6 & 0x3f));
+		to[2] = (char)(0x80 | (c & 0x3f));
+		return 3;
+	}
+	to[0] = (char)(0xf0 | (c >> 18 & 7));
+	to[1] = (char)(0x80 | (c >> 12 & 0x3f));
+	to[2] = (char)(0x80 | (c >> 6 & 0x3f));
+	to[3] = (char)(0x80 | (c & 0x3f));
+	return 4;
 }
 
-/* Each takes what it understands at `at` and says how many bytes that was. */
-static size_t
-take_percent(struct str raw, size_t at, struct buf *out)
+/* What stands at one place: how many bytes it takes, and what it says. */
+struct step {
+	size_t taken, n;
+	char says[4];
+};
+
+static bool
+step_percent(struct str rest, struct step *step)
 {
 	unsigned c;
 
-	if (raw.p[at] != '%' || at + 2 >= raw.n ||
-	    !hex_value(str_sub(raw, at + 1, 2), &c))
-		return 0;
-	buf_char(out, (char)c);
-	return 3;
+	if (rest.p[0] != '%' || rest.n < 3 || !hex_value(str_sub(rest, 1, 2), &c))
+		return false;
+	*step = (struct step){ 3, 1, { (char)c } };
+	return true;
 }
 
-static size_t
-take_escape(struct str raw, size_t at, struct buf *out)
+static bool
+step_json(struct str rest, struct step *step)
 {
 	static const char letters[] = "nrtbf";
 	static const char meanings[] = "\n\r\t\b\f";
 	unsigned c;
 
-	if (raw.p[at] != '\\' || at + 1 >= raw.n)
-		return 0;
-	if (raw.p[at + 1] == 'u' && at + 5 < raw.n &&
-	    hex_value(str_sub(raw, at + 2, 4), &c)) {
-		add_utf8(out, c);
-		return 6;
+	if (rest.p[0] != '\\' || rest.n < 2)
+		return false;
+	if (rest.p[1] == 'u' && rest.n >= 6 && hex_value(str_sub(rest, 2, 4), &c)) {
+		step->taken = 6;
+		step->n = put_utf8(step->says, c);
+		return true;
 	}
-	const char *letter = memchr(letters, raw.p[at + 1], sizeof(letters) - 1);
-	buf_char(out, letter == NULL ? raw.p[at + 1] : meanings[letter - letters]);
-	return 2;
+	const char *letter = memchr(letters, rest.p[1], sizeof(letters) - 1);
+	*step = (struct step){ 2, 1,
+		{ letter == NULL ? rest.p[1] : meanings[letter - letters] } };
+	return true;
+}
+
+static const struct {
+	struct str name;
+	char says;
+} entities[] = {
+	{ { "amp", 3 }, '&' },
+	{ { "quot", 4 }, '"' },
+	{ { "apos", 4 }, '\'' },
+	{ { "lt", 2 }, '<' },
+	{ { "gt", 2 }, '>' },
+	{ { "nbsp", 4 }, ' ' },
+	{ { "equals", 6 }, '=' },
+	{ { "colon", 5 }, ':' },
+};
+
+/* #34 or #x22, at most 0x10ffff. */
+static bool
+numeric_entity(struct str name, unsigned *out)
+{
+	unsigned c = 0;
+
+	if (name.n < 2 || name.n > 8 || name.p[0] != '#')
+		return false;
+	if (ascii_lower(name.p[1]) == 'x')
+		return hex_value(str_sub(name, 2, 6), out) && *out <= 0x10ffff;
+	for (size_t i = 1; i < name.n; i++) {
+		if (!ascii_is_digit(name.p[i]))
+			return false;
+		c = c * 10 + (unsigned)(name.p[i] - '0');
+	}
+	*out = c;
+	return c <= 0x10ffff;
+}
+
+static bool
+step_html(struct str rest, struct step *step)
+{
+	size_t end;
+	unsigned c;
+
+	if (rest.p[0] != '&' || !str_find(str_sub(rest, 0, 12), ';', &end))
+		return false;
+	struct str name = str_sub(rest, 1, end - 1);
+	if (numeric_entity(name, &c)) {
+		step->taken = end + 1;
+		step->n = put_utf8(step->says, c);
+		return true;
+	}
+	for (size_t i = 0; i < sizeof(entities) / sizeof(*entities); i++)
+		if (str_eq(name, entities[i].name)) {
+			*step = (struct step){ end + 1, 1, { entities[i].says } };
+			return true;
+		}
+	return false;
+}
+
+static struct step
+step_at(struct str raw, size_t at, enum span_code code)
+{
+	static bool (*const steps[])(struct str, struct step *) = {
+		[SPAN_PERCENT] = step_percent,
+		[SPAN_JSON] = step_json,
+		[SPAN_HTML] = step_html,
+	};
+	struct step step;
+
+	if (code != SPAN_PLAIN && steps[code](str_sub(raw, at, raw.n), &step))
+		return step;
+	return (struct step){ 1, 1, { raw.p[at] } };
 }
 
 void
 span_decode(struct str raw, enum span_code code, struct buf *out)
 {
 	for (size_t at = 0; at < raw.n;) {
-		size_t taken = 0;
+		struct step step = step_at(raw, at, code);
 
-		if (code == SPAN_PERCENT)
-			taken = take_percent(raw, at, out);
-		else if (code == SPAN_JSON)
-			taken = take_escape(raw, at, out);
-		if (taken == 0)
-			buf_char(out, raw.p[at++]);
-		else
-			at += taken;
+		buf_add(out, step.says, step.n);
+		at += step.taken;
 	}
+}
+
+/* ---- from a decoded text back to what it was decoded from */
+
+/* The secret itself, kept when the text it was found in is gone. */
+static void
+own_secret(struct span *span, struct str plain)
+{
+	struct buf b;
+
+	if (span->secret.p != NULL)
+		return;
+	buf_init(&b, 4 * (span->to - span->from) + 16);
+	span_decode(str_sub(plain, span->from, span->to - span->from), span->code, &b);
+	span->secret.n = b.n;
+	span->secret.p = memcpy(mem_alloc(b.n), b.p, b.n);
+	b.is_secret = true;
+	buf_fini(&b);
+}
+
+/* A quote as it is written one level further out. */
+static void
+requote(char quote[static SPAN_QUOTE_MAX], enum span_code code)
+{
+	char inner[SPAN_QUOTE_MAX];
+	size_t n = 0;
+
+	memcpy(inner, quote, sizeof(inner));
+	if (quote[0] == '\0' || code == SPAN_PLAIN)
+		return;
+	if (code != SPAN_JSON) {
+		strcpy(quote, code == SPAN_PERCENT ? "%22" : "&quot;");
+		return;
+	}
+	for (const char *c = inner; *c != '\0' && n + 3 < SPAN_QUOTE_MAX; c++) {
+		if (*c == '"' || *c == '\\')
+			quote[n++] = '\\';
+		quote[n++] = *c;
+	}
+	quote[n] = '\0';
+}
+
+/* Where byte `to` of the decoded text is in `raw`; *raw_at and *at are behind the last.
+ */
+static size_t
+raw_place(struct str raw, enum span_code code, size_t to, size_t *raw_at, size_t *at)
+{
+	while (*at < to && *raw_at < raw.n) {
+		struct step step = step_at(raw, *raw_at, code);
+
+		if (*at + step.n > to)
+			break; /* within a character: its escape goes as a whole */
+		*at += step.n;
+		*raw_at += step.taken;
+	}
+	return *raw_at;
+}
+
+void
+spans_map(struct spans *to, struct spans *found, struct str plain, struct str raw,
+    size_t base, enum span_code code)
+{
+	size_t raw_at = 0, at = 0;
+
+	spans_merge(found);
+	for (size_t i = 0; i < found->n; i++) {
+		struct span span = found->span[i];
+
+		own_secret(&span, plain);
+		size_t from = raw_place(raw, code, span.from, &raw_at, &at);
+		size_t end = raw_place(raw, code, span.to, &raw_at, &at);
+
+		if (at < span.to && end < raw.n)
+			end += step_at(raw, end, code).taken;
+		requote(span.quote, code);
+		span.from = base + from;
+		span.to = base + end;
+		span.code = SPAN_PLAIN;
+		spans_add(to, span);
+	}
+	found->n = 0; /* their secrets are `to`'s now */
+}
+
+void
+spans_cover(struct spans *to, struct spans *found, struct str plain, struct span whole)
+{
+	if (found->n == 0)
+		return;
+	spans_merge(found);
+	own_secret(&found->span[0], plain);
+	whole.kind = found->span[0].kind;
+	whole.secret = found->span[0].secret;
+	found->span[0].secret = STR_NONE;
+	spans_reset(found);
+	spans_add(to, whole);
 }

@@ -10,13 +10,19 @@
 #include "base/str.h"
 
 /* How the secret is written, so that its mark is made over the secret itself. */
-enum span_code { SPAN_PLAIN, SPAN_PERCENT, SPAN_JSON };
+enum span_code { SPAN_PLAIN, SPAN_PERCENT, SPAN_JSON, SPAN_HTML };
+
+#define SPAN_QUOTE_MAX 16
 
 struct span {
 	size_t from, to;
 	const char *kind; /* static */
+	const char *why;  /* static: what gave it away; NULL: nobody said */
 	enum span_code code;
-	bool is_bare; /* a number in JSON: its mark needs quotes */
+	/* A number in JSON: its mark needs quotes, as they are written there. */
+	char quote[SPAN_QUOTE_MAX];
+	/* What it says, when `code` alone does not tell; owned by the spans. */
+	struct str secret;
 };
 
 struct spans {
@@ -26,9 +32,19 @@ struct spans {
 
 void spans_add(struct spans *s, struct span span); /* empty ones are left out */
 void spans_merge(struct spans *s);
-void spans_fini(struct spans *s);
+void spans_reset(struct spans *s); /* none, its memory kept */
+void spans_fini(struct spans *s);  /* wipes what secrets it holds */
 
 /* Appends what `raw` says when it is not written as `code`. */
 void span_decode(struct str raw, enum span_code code, struct buf *out);
+/*
+ * What was found in `plain`, which is what `raw` says when decoded, onto `raw`
+ * itself, whose first byte is at `base`.  Takes all of `found`.
+ */
+void spans_map(struct spans *to, struct spans *found, struct str plain, struct str raw,
+    size_t base, enum span_code code);
+/* The same for a code in which no part can be masked: `whole` is, as what was found. */
+void spans_cover(
+    struct spans *to, struct spans *found, struct str plain, struct span whole);
 
 #endif

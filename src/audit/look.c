@@ -1,0 +1,603 @@
+/*
+ * look.c - is a secret here, by what stands around it
+ */
+#include "audit/look.h"
+
+#include <string.h>
+
+#include "audit/mark.h"
+#include "audit/name.h"
+#include "audit/pem.h"
+#include "audit/value.h"
+
+#define NAME_MAX_BYTES 64
+#define BLANKS_MAX 64
+#define USERINFO_MAX 1024
+#define HOST_MAX 255
+#define KEY_COST 16 /* a name that is judged, in bytes looked at */
+
+static const char why_key[] = "the key before it";
+static const char why_option[] = "the option before it";
+static const char why_userinfo[] = "it is a URL's userinfo";
+static const char why_line[] = "its place in a line of a password file";
+static const char why_pem[] = "it is a private key's block";
+
+/* A value behind a key: [from, to) is the secret, the walk goes on at `next`. */
+struct value {
+	size_t from, to, next;
+	enum span_code code;
+};
+
+static bool
+has_byte(const char *set, char c)
+{
+	return c != '\0' && strchr(set, c) != NULL;
+}
+
+static bool
+is_blank(char c)
+{
+	return c == ' ' || c == '\t';
+}
+
+static bool
+is_space(char c)
+{
+	return (unsigned char)c <= ' ' || c == 0x7f;
+}
+
+static size_t
+skip_blanks(struct str text, size_t at)
+{
+	for (size_t n = 0; at < text.n && n < BLANKS_MAX && is_blank(text.p[at]); n++)
+		at++;
+	return at;
+}
+
+/* Behind an ESC [ ... m that begins at `at`, else `at`. */
+static size_t
+skip_colour(struct str text, size_t at)
+{
+	size_t end = at + 2;
+
+	if (at + 2 >= text.n || text.p[at] != '\033' || text.p[at + 1] != '[')
+		return at;
+	while (end < text.n && end - at < 16 &&
+	       (ascii_is_digit(text.p[end]) || text.p[end] == ';'))
+		end++;
+	return end < text.n && text.p[end] == 'm' ? end + 1 : at;
+}
+
+static size_t
+skip_colour_back(struct str text, size_t at)
+{
+	if (at == 0 || text.p[at - 1] != 'm')
+		return at;
+	for (size_t back = 3; back <= at && back <= 16; back++)
+		if (text.p[at - back] == '\033')
+			return skip_colour(text, at - back) == at ? at - back : at;
+	return at;
+}
+
+/* ---- a key before = or : */
+
+struct key {
+	struct str name;
+	char before; /* the byte before it (its quote, a ? or &), or 0 */
+	bool is_quoted;
+};
+
+static bool
+is_name_byte(char c)
+{
+	return ascii_is_alnum(c) || has_byte("_-.%", c);
+}
+
+/* Back over the quote that closes a name, with the backslashes before it. */
+static size_t
+skip_quote_back(struct str text, size_t at)
+{
+	if (at == 0 || !has_byte("\"'", text.p[at - 1]))
+		return at;
+	at--;
+	for (size_t n = 0; n < 8 && at > 0 && text.p[at - 1] == '\\'; n++)
+		at--;
+	return at;
+}
+
+static bool
+key_before(struct str text, size_t at, struct key *key)
+{
+	size_t to = at;
+
+	for (size_t n = 0; n < 8 && to > 0 && is_blank(text.p[to - 1]); n++)
+		to--;
+	to = skip_colour_back(text, to);
+	if (to > 0 && text.p[to - 1] == ']') /* config["password"] = */
+		to--;
+	size_t unquoted = skip_quote_back(text, to);
+	key->is_quoted = unquoted != to;
+
+	size_t from = unquoted;
+	while (from > 0 && unquoted - from < NAME_MAX_BYTES &&
+	       is_name_byte(text.p[from - 1]))
+		from--;
+	/* "...\napi_key=": the n is no part of the name */
+	if (from > 0 && from < unquoted && text.p[from - 1] == '\\' &&
+	    has_byte("bfnrt", text.p[from]))
+		from++;
+	key->before = from > 0 ? text.p[from - 1] : '\0';
+	key->name = str_sub(text, from, unquoted - from);
+	return key->name.n > 0;
+}
+
+static const char *
+key_kind(struct piece *p, const struct key *key)
+{
+	enum name_place place = NAME_IN_TEXT;
+	char room[NAME_MAX_BYTES + 1];
+	struct buf plain;
+
+	if (has_byte(p->as == SCAN_URL ? "?&#;" : "?&#", key->before))
+		place = NAME_IN_QUERY;
+	else if (key->is_quoted)
+		place = NAME_IN_JSON;
+	p->scan->work += KEY_COST;
+	if (memchr(key->name.p, '%', key->name.n) == NULL)
+		return name_may_be_kind(p->scan->filter->name_ends, key->name)
+			   ? name_kind(key->name, place)
+			   : NULL;
+
+	buf_init(&plain, sizeof(room));
+	span_decode(key->name, SPAN_PERCENT, &plain);
+	const char *kind = name_kind(buf_view(&plain), place);
+	buf_fini(&plain);
+	return kind;
+}
+
+/* ---- the value behind it */
+
+/*
+ * A quote at escape level k (k backslashes before it) closes at the next quote
+ * of the same level; one with more backslashes belongs to the value.
+ */
+static bool
+quoted_value(struct str text, size_t at, struct value *v)
+{
+	size_t level = 0;
+
+	while (level < 8 && at + level < text.n && text.p[at + level] == '\\')
+		level++;
+	at += level;
+	if (at >= text.n || !has_byte("\"'", text.p[at]) || (level & (level + 1)) != 0)
+		return false;
+
+	char quote = text.p[at++];
+	size_t run = 0;
+	v->from = at;
+	v->code = quote == '"' ? SPAN_JSON : SPAN_PLAIN;
+	for (; at < text.n; at++) {
+		if (text.p[at] == '\n')
+			break;
+		if (text.p[at] == quote && run % (2 * level + 2) == level) {
+			v->to = at - level;
+			v->next = at + 1;
+			return true;
+		}
+		run = text.p[at] == '\\' ? run + 1 : 0;
+	}
+	v->to = v->next = at; /* cut off: it runs to the end */
+	return true;
+}
+
+/* How many bytes of an unquoted value stand at `at`: 0 ends it. */
+static size_t
+value_step(struct piece *p, size_t at, const char *ends)
+{
+	char c = p->text.p[at];
+	char next = at + 1 < p->text.n ? p->text.p[at + 1] : '\0';
+
+	if (has_byte(ends, c) || ((unsigned char)c < ' ' && c != '\t') || c == 0x7f)
+		return 0;
+	if (c == ',' && has_byte(ends, ' ') &&
+	    (next == '\0' || is_space(next) || next == '"'))
+		return 0;
+	if (c != '\\')
+		return 1;
+	if (next == '"' || (p->as == SCAN_JSON && has_byte("nrt", next)))
+		return 0;
+	return next == '\0' ? 1 : 2;
+}
+
+static void
+unquoted_value(struct piece *p, size_t at, const char *ends, struct value *v)
+{
+	size_t step;
+
+	v->from = at;
+	v->code = p->as == SCAN_TEXT ? SPAN_PLAIN : SPAN_JSON;
+	while (at < p->text.n && (step = value_step(p, at, ends)) != 0)
+		at += step;
+	v->to = v->next = at < p->text.n ? at : p->text.n;
+}
+
+/* Brackets that close around the value, and a sentence's end, are not the value's. */
+static void
+trim_end(struct str text, struct value *v)
+{
+	while (v->to > v->from && has_byte(")]}>.", text.p[v->to - 1]))
+		v->to--;
+}
+
+static const char *
+ends_of(struct piece *p, const struct key *key, bool is_line)
+{
+	if (is_line)
+		return key->before == '\'' || key->before == '"' ? "\"'" : "";
+	return p->as == SCAN_URL ? " \t&#\"<>" : " \t;&\"'`<>";
+}
+
+/* Behind the separator at `at`: =>, :=, blanks, colours. */
+static size_t
+value_begin(struct str text, size_t at)
+{
+	at++;
+	while (at < text.n && has_byte("=>", text.p[at]))
+		at++;
+	at = skip_blanks(text, at);
+	return skip_colour(text, at);
+}
+
+/* [ "a", ... or { "a": ...: what is inside is judged, not the bracket. */
+static size_t
+skip_brackets(struct str text, size_t at)
+{
+	size_t from = at;
+
+	while (at < text.n && at - from < 8 && has_byte("[{ ", text.p[at]))
+		at++;
+	return at < text.n && has_byte("\"'\\", text.p[at]) ? at : from;
+}
+
+static void
+authorization_value(struct piece *p, const struct key *key, size_t at, struct value *v)
+{
+	bool is_line = false;
+	size_t skip = value_skip_scheme(str_sub(p->text, at, p->text.n), &is_line);
+
+	unquoted_value(p, at + skip, ends_of(p, key, is_line), v);
+}
+
+static void
+find_value(
+    struct piece *p, const struct key *key, const char *kind, size_t at, struct value *v)
+{
+	at = skip_brackets(p->text, value_begin(p->text, at));
+	if (p->as != SCAN_URL && quoted_value(p->text, at, v))
+		return;
+	if (strcmp(kind, "authorization") == 0)
+		authorization_value(p, key, at, v);
+	else
+		unquoted_value(p, at, ends_of(p, key, strcmp(kind, "cookie") == 0), v);
+	if (p->as == SCAN_URL || has_byte("?&", key->before))
+		v->code = SPAN_PERCENT;
+}
+
+static struct str
+value_text(const struct piece *p, const struct value *v)
+{
+	return str_sub(p->text, v->from, v->to - v->from);
+}
+
+static void
+mask_value(struct piece *p, const char *kind, const char *why, const struct value *v)
+{
+	struct str text = value_text(p, v);
+	bool has_parameters;
+	size_t skip = 0;
+
+	if (strcmp(kind, "authorization") == 0)
+		skip = value_skip_scheme(text, &has_parameters);
+	if (!value_is_harmless(str_sub(text, skip, text.n)))
+		piece_mask(p, kind, why, v->from + skip, v->to, v->code);
+}
+
+/* The n of "\n" before a name is no letter of it, nor is what a name cannot end with. */
+static bool
+may_be_key(const struct piece *p, size_t at)
+{
+	const char *c = p->text.p + at;
+
+	if (at < 3 || !ascii_is_alnum(c[-1]) || !ascii_is_alnum(c[-2]) || c[-3] == '%' ||
+	    c[-1] == 'm')
+		return at > 0; /* quotes, blanks, colours, codes: not in a hurry */
+	return name_may_be_kind(p->scan->filter->name_ends, (struct str){ c - 2, 2 });
+}
+
+/* password={"a": "b"}: all that is inside. */
+static size_t
+document_behind(struct piece *p, size_t at, const char *kind)
+{
+	size_t from = value_begin(p->text, at);
+
+	if (from >= p->text.n || !has_byte("{[", p->text.p[from]))
+		return 0;
+	return piece_document(p, from, kind);
+}
+
+size_t
+look_key(struct piece *p, size_t at)
+{
+	struct key key;
+	struct value v;
+	size_t end;
+
+	if (!may_be_key(p, at) || !key_before(p->text, at, &key))
+		return 0;
+	const char *kind = key_kind(p, &key);
+	if (kind == NULL)
+		return 0;
+	if ((end = document_behind(p, at, kind)) != 0)
+		return end;
+	find_value(p, &key, kind, at, &v);
+	p->scan->work += v.next - at;
+	if (value_is_harmless(value_text(p, &v)))
+		return v.next;
+	if (v.next == v.to)
+		trim_end(p->text, &v);
+	if (!value_is_harmless(value_text(p, &v)))
+		mask_value(p, kind, why_key, &v);
+	return v.next;
+}
+
+/* ---- scheme://user:password@host */
+
+static bool
+ends_authority(char c)
+{
+	return is_space(c) || has_byte("/?#\"'<>\\`", c);
+}
+
+/* RFC 3986 3.2: up to / ? # or what no URL has. */
+static size_t
+authority_end(struct str text, size_t at)
+{
+	size_t end = at;
+
+	while (end < text.n && end - at < USERINFO_MAX && !ends_authority(text.p[end]))
+		end++;
+	return end;
+}
+
+/* user:pa/ss@host is no URL, but somebody's password all the same. */
+static size_t
+broken_authority_end(struct str text, size_t at, size_t end)
+{
+	struct str authority = str_sub(text, at, end - at);
+	size_t colon;
+
+	if (!str_find(authority, ':', &colon) || authority.p[0] == '[')
+		return end;
+	size_t digits = colon + 1;
+	while (digits < authority.n && ascii_is_digit(authority.p[digits]))
+		digits++;
+	if (digits == authority.n)
+		return end; /* host:port */
+	while (end < text.n && end - at < USERINFO_MAX && !is_space(text.p[end]) &&
+	       !has_byte("\"'<>`", text.p[end]))
+		end++;
+	return end;
+}
+
+static bool
+is_harmless_user(struct str text, size_t scheme_end, struct str user)
+{
+	size_t from = scheme_end;
+
+	while (from > 0 && ascii_is_alnum(text.p[from - 1]) && scheme_end - from < 8)
+		from--;
+	struct str scheme = str_sub(text, from, scheme_end - from);
+	return user.n == 0 || str_eq(user, STR("git")) || mark_is(user) ||
+	       str_eq_nocase(scheme, STR("ssh")) || str_eq_nocase(scheme, STR("sftp"));
+}
+
+static void
+mask_userinfo(struct piece *p, size_t scheme_end, size_t from, size_t to)
+{
+	struct str info = str_sub(p->text, from, to - from);
+	struct str user = info;
+	struct str password = STR_NONE;
+	size_t colon;
+
+	if (str_find(info, ':', &colon)) {
+		user = str_sub(info, 0, colon);
+		password = str_sub(info, colon + 1, info.n);
+	}
+	if (!value_is_harmless(password))
+		piece_mask(
+		    p, "password", why_userinfo, to - password.n, to, SPAN_PERCENT);
+	/* without a password, or with a filler for one, the user's name is the token */
+	bool is_token =
+	    password.n == 0 || str_eq(password, STR("x-oauth-basic")) || user.n >= 16;
+	if (is_token && !is_harmless_user(p->text, scheme_end, user) &&
+	    !value_is_harmless(user))
+		piece_mask(
+		    p, "userinfo", why_userinfo, from, from + user.n, SPAN_PERCENT);
+}
+
+size_t
+look_userinfo(struct piece *p, size_t at)
+{
+	size_t from = at + 3;
+	size_t last;
+
+	if (!str_starts(str_sub(p->text, at, 3), STR("://")))
+		return 0;
+	size_t end = authority_end(p->text, from);
+	p->scan->work += end - from;
+	if (end == from)
+		return from;
+	if (!str_rfind(str_sub(p->text, from, end - from), '@', &last)) {
+		end = broken_authority_end(p->text, from, end);
+		p->scan->work += end - from;
+		if (!str_rfind(str_sub(p->text, from, end - from), '@', &last))
+			return from;
+	}
+	mask_userinfo(p, at, from, from + last);
+	return from + last;
+}
+
+/* ---- --password VALUE */
+
+size_t
+look_option(struct piece *p, size_t at)
+{
+	size_t name = at + 2;
+	size_t to = name;
+	struct key key = { .before = ' ' };
+	struct value v;
+
+	if (!str_starts(str_sub(p->text, at, 2), STR("--")))
+		return 0;
+	if (at > 0 && !is_space(p->text.p[at - 1]) &&
+	    !has_byte("\"'`", p->text.p[at - 1]))
+		return 0;
+	while (
+	    to < p->text.n && to - name < NAME_MAX_BYTES && is_name_byte(p->text.p[to]))
+		to++;
+	key.name = str_sub(p->text, name, to - name);
+	size_t from = skip_blanks(p->text, to);
+	if (from == to || from >= p->text.n || has_byte("-", p->text.p[from]))
+		return 0;
+	const char *kind = key_kind(p, &key);
+	if (kind == NULL)
+		return 0;
+	if (!quoted_value(p->text, from, &v))
+		unquoted_value(p, from, ends_of(p, &key, false), &v);
+	p->scan->work += v.next - at;
+	mask_value(p, kind, why_option, &v);
+	return v.next;
+}
+
+/* ---- lines of password files */
+
+/* Up to the next colon that no backslash takes away, at most HOST_MAX bytes. */
+static size_t
+field_end(struct str text, size_t at)
+{
+	size_t end = at;
+
+	while (end < text.n && end - at < HOST_MAX && text.p[end] != ':' &&
+	       !is_space(text.p[end]))
+		end += text.p[end] == '\\' && end + 1 < text.n ? 2 : 1;
+	return end < text.n ? end : text.n;
+}
+
+/* The first colon of a line, with a port or a star behind it. */
+static bool
+begins_pgpass(const struct piece *p, size_t at)
+{
+	size_t port = at + 1;
+
+	if (at == p->line || at - p->line > HOST_MAX || port >= p->text.n)
+		return false;
+	if (p->text.p[port] == '*')
+		return port + 1 < p->text.n && p->text.p[port + 1] == ':';
+	while (port < p->text.n && port - at < 7 && ascii_is_digit(p->text.p[port]))
+		port++;
+	return port - at > 3 && port < p->text.n && p->text.p[port] == ':';
+}
+
+/* A host's name, an address, a star; no blank, and no colon before this one. */
+static bool
+is_host(struct str s)
+{
+	for (size_t i = 0; i < s.n; i++)
+		if (!ascii_is_alnum(s.p[i]) && !has_byte("._-*/", s.p[i]))
+			return false;
+	return true;
+}
+
+size_t
+look_pgpass(struct piece *p, size_t at)
+{
+	if (!begins_pgpass(p, at) || !is_host(str_sub(p->text, p->line, at - p->line)))
+		return 0;
+	for (int field = 0; field < 3; field++) { /* port, database, user */
+		size_t end = field_end(p->text, at + 1);
+
+		p->scan->work += end - at;
+		if (end == p->text.n || p->text.p[end] != ':' || end == at + 1)
+			return 0;
+		at = end;
+	}
+	size_t end = p->text.n;
+	while (end > at + 1 && is_space(p->text.p[end - 1]))
+		end--;
+	if (memchr(p->text.p + at + 1, ' ', end - at - 1) != NULL)
+		return 0;
+	if (!value_is_harmless(str_sub(p->text, at + 1, end - at - 1)))
+		piece_mask(p, "password", why_line, at + 1, end, SPAN_PLAIN);
+	return end;
+}
+
+/* Prose has words there: "password reset". */
+static bool
+is_word(struct str s)
+{
+	for (size_t i = 0; i < s.n; i++)
+		if (!(s.p[i] >= 'a' && s.p[i] <= 'z') && !has_byte(".,;:!?", s.p[i]))
+			return false;
+	return true;
+}
+
+size_t
+look_netrc(struct piece *p, size_t at)
+{
+	size_t from = at + strlen("password");
+	size_t begin = skip_blanks(p->text, p->line);
+
+	if (begin != at || !str_starts(str_sub(p->text, at, 9), STR("password")) ||
+	    from >= p->text.n || !is_blank(p->text.p[from]))
+		return 0;
+	from = skip_blanks(p->text, from);
+	size_t end = from;
+	while (end < p->text.n && !is_space(p->text.p[end]))
+		end++;
+	size_t rest = skip_blanks(p->text, end);
+	p->scan->work += rest - at;
+	if (rest < p->text.n && p->text.p[rest] != '\r')
+		return 0;
+	struct str value = str_sub(p->text, from, end - from);
+	if (is_word(value) || value_is_harmless(value))
+		return 0;
+	piece_mask(p, "password", why_line, from, end, SPAN_PLAIN);
+	return end;
+}
+
+/* ---- private keys */
+
+size_t
+look_pem(struct piece *p, size_t at)
+{
+	/* who reads line by line has one line */
+	struct str text = p->as == SCAN_URL ? p->text : p->whole;
+
+	if (!pem_begins(text, at))
+		return 0;
+	size_t end = pem_end(text, at);
+	p->scan->work += end > p->text.n ? 0 : end - at;
+	piece_mask(
+	    p, "pem", why_pem, at, end, p->as == SCAN_JSON ? SPAN_JSON : SPAN_PLAIN);
+	return end;
+}
+
+void
+look_value(struct scan *s, const char *kind, const char *why, struct str value,
+    size_t base, enum span_code code)
+{
+	struct piece p = { .scan = s, .whole = value, .text = value, .base = base };
+	struct value v = { 0, value.n, value.n, code };
+
+	mask_value(&p, kind, why, &v);
+}

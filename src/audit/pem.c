@@ -1,0 +1,253 @@
+/*
+ * pem.c - private keys that are written as a block of lines
+ */
+#include "audit/pem.h"
+
+#include <string.h>
+
+#define LABEL_MAX 64
+#define FULL_LINE 60 /* a body's line is 64, 70 or 76 long, its last one shorter */
+#define RUN_MIN 16   /* in a block that is one line: less may be a word */
+
+static const char begin[] = "-----BEGIN ";
+static const char putty[] = "Private-Lines:";
+
+static bool
+is_base64(char c)
+{
+	return ascii_is_alnum(c) || c == '+' || c == '/' || c == '=';
+}
+
+static bool
+holds(struct str s, const char *word)
+{
+	return memmem(s.p, s.n, word, strlen(word)) != NULL;
+}
+
+/* Behind "-----BEGIN ... PRIVATE KEY ...-----" at `at`, else 0. */
+static size_t
+label_end(struct str text, size_t at)
+{
+	struct str rest = str_sub(text, at + sizeof(begin) - 1, LABEL_MAX);
+	size_t n;
+
+	if (!str_starts(str_sub(text, at, text.n), str_of(begin)) ||
+	    !str_find(rest, '-', &n) || !holds(str_sub(rest, 0, n), "PRIVATE KEY"))
+		return 0;
+	size_t end = at + sizeof(begin) - 1 + n;
+	for (n = 0; n < 5 && end < text.n && text.p[end] == '-'; n++)
+		end++;
+	return end;
+}
+
+bool
+pem_begins(struct str text, size_t at)
+{
+	return label_end(text, at) != 0 ||
+	       str_starts(str_sub(text, at, text.n), str_of(putty));
+}
+
+static bool
+find_word(struct str text, const char *word, size_t from, size_t *at)
+{
+	struct str rest = str_sub(text, from, text.n);
+	const char *p = memmem(rest.p, rest.n, word, strlen(word));
+
+	if (p != NULL)
+		*at = (size_t)(p - text.p);
+	return p != NULL;
+}
+
+bool
+pem_find(struct str text, size_t from, size_t *at)
+{
+	size_t other = text.n;
+	bool is_putty = find_word(text, putty, from, &other);
+
+	text = str_sub(text, 0, other); /* what is first of the two */
+	while (find_word(text, begin, from, at)) {
+		if (label_end(text, *at) != 0)
+			return true;
+		from = *at + 1;
+	}
+	*at = other;
+	return is_putty;
+}
+
+/* Behind the dashes of "-----END ...-----" at `at`; 0: it is not there. */
+static size_t
+end_line(struct str text, size_t at)
+{
+	struct str rest = str_sub(text, at, LABEL_MAX + 16);
+	size_t n = 8;
+
+	if (!str_starts(rest, STR("-----END")))
+		return 0;
+	while (n < rest.n && rest.p[n] != '-' && rest.p[n] != '\n' && rest.p[n] != '\\')
+		n++;
+	for (size_t dashes = 0; dashes < 5 && n < rest.n && rest.p[n] == '-'; dashes++)
+		n++;
+	return at + n;
+}
+
+/* ---- a block in one line: "-----BEGIN...-----\nMIIE...\n-----END...-----" */
+
+/* What stands for a newline there: blanks, \n, \r, \\n, and a string's joints. */
+static size_t
+skip_breaks(struct str line, size_t at)
+{
+	for (;;) {
+		size_t from = at;
+
+		while (at < line.n && strchr(" \t\r\\", line.p[at]) != NULL &&
+		       line.p[at] != '\0')
+			at++;
+		if (at > from && line.p[at - 1] == '\\' && at < line.n &&
+		    (line.p[at] == 'n' || line.p[at] == 'r'))
+			at++;
+		if (at == from)
+			return at;
+	}
+}
+
+/* A field of its head, "Proc-Type: 4,ENCRYPTED": up to what stands for a newline. */
+static size_t
+skip_field(struct str line, size_t at)
+{
+	size_t end = at;
+
+	while (end < line.n && (ascii_is_alnum(line.p[end]) || line.p[end] == '-'))
+		end++;
+	if (end == at || end + 1 >= line.n || line.p[end] != ':' ||
+	    line.p[end + 1] != ' ')
+		return at;
+	end += 2;
+	while (end < line.n && line.p[end] != '\\' && line.p[end] != ' ' &&
+	       line.p[end] != '"')
+		end++;
+	return end;
+}
+
+static size_t
+inline_end(struct str line, size_t at)
+{
+	size_t last = at; /* behind what is surely the key's */
+
+	for (;;) {
+		at = skip_breaks(line, at);
+		size_t end = end_line(line, at);
+		if (end != 0)
+			return end;
+		if ((end = skip_field(line, at)) > at) {
+			at = last = end;
+			continue;
+		}
+		while (end < line.n && is_base64(line.p[end]))
+			end++;
+		if (end - at < RUN_MIN && !(end > at && line.p[at] == '='))
+			break;
+		at = last = end;
+	}
+	/* the last line of a key whose END is missing may be short */
+	size_t tail = at;
+	while (tail < line.n && is_base64(line.p[tail]))
+		tail++;
+	return tail > at && (tail == line.n || line.p[tail - 1] == '=') ? tail : last;
+}
+
+/* ---- line by line */
+
+static struct str
+bare(struct str line)
+{
+	while (line.n > 0 && strchr(" \t\r\"',\\", line.p[line.n - 1]) != NULL &&
+	       line.p[line.n - 1] != '\0')
+		line.n--;
+	while (line.n > 0 && strchr(" \t>|#\"'", line.p[0]) != NULL && line.p[0] != '\0')
+		line = str_sub(line, 1, line.n);
+	return line;
+}
+
+static bool
+is_field(struct str line)
+{
+	size_t colon;
+
+	if (!str_find(line, ':', &colon) || colon == 0 || colon > 40)
+		return false;
+	for (size_t i = 0; i < colon; i++)
+		if (!ascii_is_alnum(line.p[i]) && line.p[i] != '-')
+			return false;
+	return colon + 1 == line.n || line.p[colon + 1] == ' ';
+}
+
+static bool
+is_body(struct str line)
+{
+	for (size_t i = 0; i < line.n; i++)
+		if (!is_base64(line.p[i]))
+			return false;
+	return line.n > 0;
+}
+
+enum pem_line
+pem_first(struct pem *p, struct str line, size_t *end)
+{
+	size_t at = label_end(line, 0);
+
+	*p = (struct pem){ 0 };
+	*end = line.n;
+	if (at == 0)
+		return PEM_MORE; /* PuTTY's */
+	if (bare(str_sub(line, at, line.n)).n == 0) {
+		*end = at;
+		return PEM_MORE;
+	}
+	*end = inline_end(line, at);
+	return PEM_DONE;
+}
+
+enum pem_line
+pem_next(struct pem *p, struct str line, size_t *end)
+{
+	struct str body = bare(line);
+
+	*end = body.n > 0 ? (size_t)(body.p - line.p) + body.n : 0;
+	if (body.n == 0)
+		return p->in_body && !p->is_last ? PEM_NOT : PEM_MORE;
+	if (str_starts(body, STR("-----END"))) {
+		*end = end_line(line, (size_t)(body.p - line.p));
+		return PEM_DONE;
+	}
+	if (!p->in_body && is_field(body))
+		return PEM_MORE;
+	if (!is_body(body))
+		return PEM_NOT;
+	if (p->is_last && body.p[0] != '=')
+		*end = 0; /* a word, unless the block's end follows */
+	p->in_body = true;
+	p->is_last = p->is_last || body.n < FULL_LINE;
+	return PEM_MORE;
+}
+
+size_t
+pem_end(struct str text, size_t at)
+{
+	struct str rest = str_sub(text, at, text.n);
+	struct pem pem;
+	size_t from = 0, last = 0;
+
+	for (bool is_first = true;; is_first = false) {
+		size_t n = rest.n - from, end;
+		bool has_next = str_find(str_sub(rest, from, rest.n), '\n', &n);
+		struct str line = str_sub(rest, from, n);
+		enum pem_line is =
+		    is_first ? pem_first(&pem, line, &end) : pem_next(&pem, line, &end);
+
+		if (is != PEM_NOT && end > 0)
+			last = from + end;
+		if (is != PEM_MORE || !has_next)
+			return at + last;
+		from += n + 1;
+	}
+}

@@ -1,0 +1,54 @@
+/*
+ * piece.h - one piece of text on its way through a scan, and what the scan may cost
+ *
+ * What is looked at beside the walk itself is counted as work; a line may cost a
+ * multiple of its length and no more.  What is left of it then is masked whole.
+ */
+#ifndef WEIR_AUDIT_PIECE_H
+#define WEIR_AUDIT_PIECE_H
+
+#include "audit/shape.h"
+#include "audit/span.h"
+
+#define SCAN_DEPTH 3 /* codes within codes that are undone */
+
+enum scan_as {
+	SCAN_TEXT,
+	SCAN_URL,  /* values end at & and # only, and are percent-encoded */
+	SCAN_JSON, /* inside a JSON string, escapes and all */
+};
+
+struct scan {
+	const struct shapes *shapes;
+	const struct prefilter *filter;
+	struct spans *spans;   /* what was found goes here */
+	size_t work, work_max; /* of the line, in bytes looked at */
+	size_t spent;          /* of all lines before it */
+	unsigned depth;        /* how many codes were undone around the text */
+	/*
+	 * JSON that begins with `text`: false when it is none.  *used is how far it
+	 * was read.  kind: of all values in it, or NULL.
+	 */
+	bool (*document)(
+	    struct scan *s, struct str text, size_t base, const char *kind, size_t *used);
+};
+
+struct piece {
+	struct scan *scan;
+	struct str whole; /* the text */
+	struct str text;  /* of it, up to the end of the line that is looked at */
+	size_t line;      /* where that line begins */
+	size_t base;      /* where the text begins in the whole of the input */
+	enum scan_as as;
+	size_t undone[SPAN_HTML + 1]; /* up to where a code was undone, each */
+	size_t read;                  /* up to where JSON was read that is none */
+};
+
+/* Masks [from, to) of the text unless it is a mark; why: what gave it away. */
+void piece_mask(const struct piece *p, const char *kind, const char *why, size_t from,
+    size_t to, enum span_code code);
+/* JSON at `at` whose values are all of `kind`, or NULL; where it ends, or 0: it is none.
+ */
+size_t piece_document(struct piece *p, size_t at, const char *kind);
+
+#endif

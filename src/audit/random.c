@@ -1,0 +1,219 @@
+/*
+ * random.c - does a run of letters and digits look like a key that nobody named
+ */
+#include "audit/random.h"
+
+#include <string.h>
+
+#define NEAR 40     /* bytes before a run in which a word speaks of it */
+#define LONG 32     /* with two classes only */
+#define RUN_MAX 512 /* a longer run is data */
+#define EVEN 82 /* percent of the entropy its length allows; 64 random digits: 88 +- 2 \
+		 */
+#define WORD_LETTERS 5 /* small letters in a row that are a word's */
+
+/* ---- words before it */
+
+static const char *const telling[] = { "secret", "secrets", "token", "tokens", "password",
+	"passwd", "passphrase", "pass", "credential", "credentials", "creds", "key",
+	"keys", "apikey", "code", "pairing", "bearer", "auth", "authorization", "login",
+	"cookie", "jwt", "seed", "otp", "pin", "license", "licence", "webhook", "private",
+	"signing", "recovery", "backup", "pat", NULL };
+
+/* What is named so is to be seen: "public key", "error code", "cache key", "key id". */
+static const char *const public[] = { "public", "pubkey", "fingerprint", "thumbprint",
+	"hash", "hashes", "digest", "checksum", "integrity", "sha", "sha1", "sha256",
+	"sha384", "sha512", "md5", "etag", "id", "ids", "uuid", "commit", "revision",
+	"error", "exit", "status", "cache", "primary", "sort", "foreign", "partition",
+	"object", "idempotency", "trace", "span", "request", "ssh", "rsa", "dsa",
+	"ed25519", "ecdsa", "cursor", "host", "certificate", "path", "file", "package",
+	"module", "class", "version", "signature", "nonce", "image", "layer", "block",
+	"zip", "country", "source", "byte", NULL };
+
+static bool
+is_any(struct str word, const char *const *words)
+{
+	for (; *words != NULL; words++)
+		if (str_eq_nocase(word, str_of(*words)))
+			return true;
+	return false;
+}
+
+/* The last word before `to`, at or behind `from`. */
+static bool
+word_before(struct str line, size_t from, size_t *to, struct str *word)
+{
+	size_t end = *to;
+
+	while (end > from && !ascii_is_alnum(line.p[end - 1]))
+		end--;
+	size_t begin = end;
+	while (begin > from && ascii_is_alnum(line.p[begin - 1]))
+		begin--;
+	*to = begin;
+	*word = str_sub(line, begin, end - begin);
+	return end > begin;
+}
+
+static bool
+is_spoken_of(struct str line, size_t at)
+{
+	size_t from = at > NEAR ? at - NEAR : 0;
+	struct str word;
+	bool is_told = false;
+
+	while (word_before(line, from, &at, &word)) {
+		if (is_any(word, public))
+			return false;
+		is_told = is_told || is_any(word, telling);
+	}
+	return is_told;
+}
+
+/* ---- what stands right before it */
+
+static const char *const prefixes[] = { "sha1:", "sha1-", "sha256:", "sha256-",
+	"sha384:", "sha384-", "sha512:", "sha512-", "md5:", "md5-", "h1:", "base64,",
+	"-----", "\\n", "@", "/", ".", "#", "%", "~", "\\", "$", NULL };
+
+static bool
+ends_with_any(struct str s, const char *const *tails)
+{
+	for (; *tails != NULL; tails++) {
+		struct str tail = str_of(*tails);
+
+		if (s.n >= tail.n &&
+		    str_eq_nocase(str_sub(s, s.n - tail.n, tail.n), tail))
+			return true;
+	}
+	return false;
+}
+
+/* key=RUN, "key": RUN: it has a name of its own, which was judged. */
+static bool
+has_own_name(struct str before)
+{
+	while (before.n > 0 && strchr(" \t\"'", before.p[before.n - 1]) != NULL &&
+	       before.p[before.n - 1] != '\0')
+		before.n--;
+	return before.n > 1 &&
+	       (before.p[before.n - 1] == '=' || before.p[before.n - 1] == ':') &&
+	       (ascii_is_alnum(before.p[before.n - 2]) ||
+		   strchr("\"'_]", before.p[before.n - 2]) != NULL);
+}
+
+/* ---- the run itself */
+
+static const char *const public_runs[] = { "chatcmpl-", "cmpl-", "msg_", "toolu_",
+	"call_", "resp_", "run_", "file-", "asst_", "thread_", "step_", "req_", "batch_",
+	"gen-", "fp_", "rs_", "srvtoolu_", "container_", "sha1-", "sha256-", "sha384-",
+	"sha512-", "AAAA", "MII", "age1", "pk_", "pk-", "sbp-", "LS0tLS1CRUdJTiBD",
+	"LS0tLS1CRUdJTiBQVUJ", NULL };
+
+static bool
+begins_with_any(struct str s, const char *const *heads)
+{
+	for (; *heads != NULL; heads++)
+		if (str_starts(s, str_of(*heads)))
+			return true;
+	return false;
+}
+
+struct census {
+	unsigned char seen[256]; /* how often; a run is short */
+	size_t upper, lower, digit, other, hex;
+	size_t words;         /* small letters in stretches that are a word's */
+	size_t url, standard; /* - and _ are of one alphabet, + and / of another */
+};
+
+static void
+count_words(struct census *c, size_t *stretch)
+{
+	if (*stretch >= WORD_LETTERS)
+		c->words += *stretch;
+	*stretch = 0;
+}
+
+static struct census
+census_of(struct str run)
+{
+	struct census c = { 0 };
+	size_t stretch = 0;
+
+	for (size_t i = 0; i < run.n; i++) {
+		char b = run.p[i];
+		bool is_lower = b >= 'a' && b <= 'z';
+
+		if (c.seen[(unsigned char)b] < 255)
+			c.seen[(unsigned char)b]++;
+		c.lower += is_lower;
+		c.upper += b >= 'A' && b <= 'Z';
+		c.digit += ascii_is_digit(b);
+		c.hex += ascii_is_hex(b) || b == '-';
+		c.url += b == '-' || b == '_';
+		c.standard += b == '+' || b == '/';
+		if (is_lower)
+			stretch++;
+		else
+			count_words(&c, &stretch);
+	}
+	count_words(&c, &stretch);
+	return c;
+}
+
+#define ONE 1024 /* bits are counted in parts of it */
+
+/* log2, n > 0: squared again and again, a number gives a digit each time. */
+static unsigned
+log2_of(unsigned n)
+{
+	unsigned whole = 31 - (unsigned)__builtin_clz(n);
+	unsigned bits = whole * ONE;
+	uint64_t x = ((uint64_t)n << 16) >> whole; /* 1 <= x / 65536 < 2 */
+
+	for (unsigned digit = ONE / 2; digit > 0; digit /= 2) {
+		x = x * x >> 16;
+		if (x >= (uint64_t)2 << 16) {
+			x >>= 1;
+			bits += digit;
+		}
+	}
+	return bits;
+}
+
+/* Shannon's entropy, in percent of what the length and 64 digits allow. */
+static size_t
+evenness(const struct census *c, size_t n)
+{
+	size_t bits = n * log2_of((unsigned)n);
+
+	for (size_t i = 0; i < 256; i++)
+		if (c->seen[i] > 0)
+			bits -= c->seen[i] * (size_t)log2_of(c->seen[i]);
+	return 100 * bits / (n * log2_of(n < 64 ? (unsigned)n : 64));
+}
+
+static bool
+looks_random(struct str run)
+{
+	struct census c = census_of(run);
+	int classes = (c.upper > 0) + (c.lower > 0) + (c.digit > 0);
+
+	if (c.hex == run.n || (c.url > 0 && c.standard > 0) || 3 * c.words > run.n)
+		return false;
+	if (classes < 2 || c.digit == 0 || (classes == 2 && run.n < LONG))
+		return false;
+	return evenness(&c, run.n) >= EVEN;
+}
+
+bool
+random_is_secret(struct str line, size_t from, size_t to)
+{
+	struct str run = str_sub(line, from, to - from);
+	struct str before = str_sub(line, 0, from);
+
+	if (run.n < RANDOM_MIN || run.n > RUN_MAX || begins_with_any(run, public_runs) ||
+	    ends_with_any(before, prefixes) || has_own_name(before))
+		return false;
+	return is_spoken_of(line, from) && looks_random(run);
+}

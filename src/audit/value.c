@@ -1,0 +1,131 @@
+/*
+ * value.c - is it a secret, what stands behind a key that says so
+ */
+#include "audit/value.h"
+
+#include <string.h>
+
+#include "audit/mark.h"
+
+#define HARMLESS_MAX 256 /* a longer value is masked, whatever it looks like */
+#define BLANKS_MAX 64
+
+static bool
+has_byte(const char *set, char c)
+{
+	return c != '\0' && strchr(set, c) != NULL;
+}
+
+static const char *const harmless_words[] = { "null", "true", "false", "none", "nil",
+	"undefined", "[redacted]", "<redacted>", "(redacted)", "[filtered]", "[masked]",
+	"redacted" };
+
+static bool
+is_stars(struct str v)
+{
+	for (size_t i = 0; i < v.n; i++)
+		if (v.p[i] != '*')
+			return false;
+	return v.n > 0;
+}
+
+/* ${NAME}, $NAME, %NAME%, {{ .Values.x }}, $(command): where the value comes from. */
+static bool
+is_reference(struct str v)
+{
+	if (str_starts(v, STR("$(")) || str_starts(v, STR("{{")))
+		return true;
+	if (str_starts(v, STR("${")))
+		return v.p[v.n - 1] == '}';
+
+	size_t from = 1;
+	size_t to = v.n;
+	if (v.n < 3 || (v.p[0] != '$' && v.p[0] != '%'))
+		return false;
+	if (v.p[0] == '%' && v.p[--to] != '%')
+		return false;
+	for (size_t i = from; i < to; i++)
+		if (!(v.p[i] >= 'A' && v.p[i] <= 'Z') && v.p[i] != '_')
+			return false;
+	return to > from;
+}
+
+/* os.environ["X"], get_token(user): code, when it has no digit and closes what it opens.
+ */
+static bool
+is_code(struct str v)
+{
+	size_t i = 0;
+
+	while (i < v.n && (ascii_is_alnum(v.p[i]) || has_byte("_.", v.p[i])) &&
+	       !ascii_is_digit(v.p[i]))
+		i++;
+	if (i == 0 || i == v.n || !has_byte("[(", v.p[i]))
+		return false;
+	if (i + 1 == v.n)
+		return true; /* a quote follows, which ends an unquoted value */
+	for (size_t k = i + 1; k + 1 < v.n; k++)
+		if (ascii_is_digit(v.p[k]) ||
+		    !(ascii_is_alnum(v.p[k]) || has_byte("_., ", v.p[k])))
+			return false;
+	return has_byte("])", v.p[v.n - 1]);
+}
+
+bool
+value_is_harmless(struct str v)
+{
+	if (v.n == 0 || mark_is(v))
+		return true;
+	if (v.n > HARMLESS_MAX)
+		return false;
+	for (size_t i = 0; i < sizeof(harmless_words) / sizeof(*harmless_words); i++)
+		if (str_eq_nocase(v, str_of(harmless_words[i])))
+			return true;
+	return is_stars(v) || is_reference(v) || is_code(v);
+}
+
+/* ---- Authorization: the scheme stays, since it tells what was tried */
+
+#define SCHEME_MAX 16 /* no scheme's name is longer */
+
+static const struct {
+	const char *name;
+	bool has_parameters; /* a list with blanks in it */
+} schemes[] = {
+	{ "bearer", false },
+	{ "basic", false },
+	{ "token", false },
+	{ "apikey", false },
+	{ "api-key", false },
+	{ "key", false },
+	{ "ssws", false },
+	{ "dpop", false },
+	{ "negotiate", false },
+	{ "ntlm", false },
+	{ "digest", true },
+	{ "hawk", true },
+	{ "oauth", true },
+	{ "signature", true },
+	{ "aws4-hmac-sha256", true },
+	{ "goog4-rsa-sha256", true },
+};
+
+size_t
+value_skip_scheme(struct str v, bool *has_parameters)
+{
+	size_t word = 0;
+
+	while (word < v.n && word <= SCHEME_MAX && (unsigned char)v.p[word] > ' ')
+		word++;
+	size_t at = word;
+	while (at < v.n && at - word < BLANKS_MAX && has_byte(" \t", v.p[at]))
+		at++;
+	if (at == word || at == v.n)
+		return 0;
+	for (size_t i = 0; i < sizeof(schemes) / sizeof(*schemes); i++)
+		if (str_eq_nocase(str_sub(v, 0, word), str_of(schemes[i].name))) {
+			*has_parameters = schemes[i].has_parameters;
+			return at;
+		}
+	return 0;
+}
