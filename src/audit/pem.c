@@ -6,8 +6,9 @@
 #include <string.h>
 
 #define LABEL_MAX 64
-#define FULL_LINE 60 /* a body's line is 64, 70 or 76 long, its last one shorter */
-#define RUN_MIN 16   /* in a block that is one line: less may be a word */
+#define FULL_LINE 60   /* a body's line is 64, 70 or 76 long, its last one shorter */
+#define SHORT_LINES 32 /* in a row: these are words, and no key */
+#define RUN_MIN 16     /* in a block that is one line: less may be a word */
 
 static const char begin[] = "-----BEGIN ";
 static const char putty[] = "Private-Lines:";
@@ -214,19 +215,17 @@ pem_next(struct pem *p, struct str line, size_t *end)
 
 	*end = body.n > 0 ? (size_t)(body.p - line.p) + body.n : 0;
 	if (body.n == 0)
-		return p->in_body && !p->is_last ? PEM_NOT : PEM_MORE;
+		return p->in_body && p->short_lines == 0 ? PEM_NOT : PEM_MORE;
 	if (str_starts(body, STR("-----END"))) {
 		*end = end_line(line, (size_t)(body.p - line.p));
 		return PEM_DONE;
 	}
 	if (!p->in_body && is_field(body))
 		return PEM_MORE;
-	if (!is_body(body))
+	p->short_lines = body.n < FULL_LINE ? p->short_lines + 1 : 0;
+	if (!is_body(body) || p->short_lines > SHORT_LINES)
 		return PEM_NOT;
-	if (p->is_last && body.p[0] != '=')
-		*end = 0; /* a word, unless the block's end follows */
 	p->in_body = true;
-	p->is_last = p->is_last || body.n < FULL_LINE;
 	return PEM_MORE;
 }
 

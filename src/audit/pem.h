@@ -16,7 +16,8 @@ bool pem_begins(struct str text, size_t at);
 
 /* How far a block has been read; all zero before its first line. */
 struct pem {
-	bool in_body, is_last; /* a short line: only the block's end can follow */
+	bool in_body;
+	unsigned short_lines; /* in a row; a key has one, its last */
 };
 
 enum pem_line {
@@ -27,7 +28,7 @@ enum pem_line {
 
 /* The block's first line, from where it begins; PEM_DONE unless its body follows. */
 enum pem_line pem_first(struct pem *p, struct str line, size_t *end);
-/* Each line after it, without its newline; *end 0: its own only if the block goes on. */
+/* Each line after it, without its newline. */
 enum pem_line pem_next(struct pem *p, struct str line, size_t *end);
 /* The end of the block that begins at `at`. */
 size_t pem_end(struct str text, size_t at);
