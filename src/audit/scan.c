@@ -383,7 +383,6 @@ static const struct {
 	size_t (*look)(struct piece *p, size_t at); /* where to go on, or 0: not here */
 } looks[] = {
 	{ "~r", look_mark },
-	{ "", look_shape }, /* anywhere; its literals come from shapes_prefilter() */
 	{ "-----BEGIN ", look_pem },
 	{ "Private-Lines:", look_pem },
 	{ "--", look_option },
@@ -399,28 +398,30 @@ static const struct {
 	{ "&", look_entity },
 };
 
+#define LOOKS (sizeof(looks) / sizeof(looks[0]))
+
 void
 scan_prefilter(struct prefilter *f)
 {
 	name_ends(f->name_ends);
-	for (size_t i = 0; i < sizeof(looks) / sizeof(*looks); i++)
-		if (looks[i].literal[0] != '\0')
-			prefilter_add(f, str_of(looks[i].literal));
+	for (size_t i = 0; i < LOOKS; i++) {
+		prefilter_add(f, str_of(looks[i].literal));
+		f->looks[(unsigned char)looks[i].literal[0]] |= (uint16_t)(1U << i);
+	}
 }
 
 /* What stands at `at`, and where to go on. */
 static size_t
 look(struct piece *p, size_t at)
 {
-	char first = p->text.p[at];
+	unsigned left = p->scan->filter->looks[(unsigned char)p->text.p[at]];
+	size_t next = look_shape(p, at);
 
-	for (size_t i = 0; i < sizeof(looks) / sizeof(*looks); i++) {
-		size_t next;
-
-		if ((looks[i].literal[0] == first || looks[i].literal[0] == '\0') &&
-		    (next = looks[i].look(p, at)) > at)
+	if (next > at)
+		return next;
+	for (; left != 0; left &= left - 1)
+		if ((next = looks[__builtin_ctz(left)].look(p, at)) > at)
 			return next;
-	}
 	return at + 1;
 }
 
@@ -460,19 +461,17 @@ scan_text(struct scan *s, struct str text, size_t base, enum scan_as as)
 
 	if (is_undone_whole(&p))
 		return;
-	for (size_t at = 0; at < text.n;) {
-		if (!prefilter_has(s->filter, text, at)) {
-			at++;
-			continue;
-		}
+	size_t at = prefilter_next(s->filter, text, 0);
+	while (at < text.n) {
 		if (at >= p.text.n)
 			begin_line(&p, at);
 		if (s->work > s->work_max) {
 			piece_mask(&p, "doubt", why_budget, at, p.text.n, SPAN_PLAIN);
-			at = p.text.n + 1;
-			continue;
+			at = p.text.n;
+		} else {
+			at = look(&p, at);
 		}
-		at = look(&p, at);
+		at = prefilter_next(s->filter, text, at);
 	}
 	scan_runs(&p, first);
 }

@@ -74,14 +74,18 @@ static const struct rule rules[] = {
 struct literal {
 	struct str text;
 	size_t rule;
+	uint32_t head, mask; /* its first four bytes, and which of their bits count */
 };
+
+#define NO_LITERAL UINT16_MAX
 
 struct shapes {
 	pcre2_code *code[RULES];
 	bool is_interpreted; /* the JIT is away, or was caught in a lie */
-	/* by first byte, then in the order of the rules */
-	struct literal literal[LITERALS_MAX];
-	size_t begin[257]; /* literals that begin with byte b: [begin[b], begin[b + 1]) */
+	/* by their first two bytes, then in the order of the rules */
+	struct literal literal[LITERALS_MAX + 1];
+	size_t n;
+	uint16_t first[65536]; /* the first that begins with two bytes, or NO_LITERAL */
 };
 
 /* What pcre2_match writes to: one for each thread, made when first needed. */
@@ -191,39 +195,108 @@ compile(const char *pattern, bool *is_jit)
 	return code;
 }
 
-static size_t
-collect(struct literal *to, size_t n, size_t rule, unsigned first)
+static uint32_t
+head_of(const char *p)
+{
+	uint32_t head;
+
+	memcpy(&head, p, sizeof(head));
+	return head;
+}
+
+/* In any case: the bit that tells small letters from capitals does not count. */
+static struct literal
+literal_of(struct str text, size_t rule)
+{
+	struct literal l = { .text = text, .rule = rule };
+	unsigned char head[4] = { 0 }, mask[4] = { 0 };
+
+	assert(text.n > 1);
+	for (size_t i = 0; i < text.n && i < 4; i++) {
+		mask[i] = is_folded(&rules[rule]) ? 0xdf : 0xff;
+		head[i] = (unsigned char)text.p[i] & mask[i];
+	}
+	l.head = head_of((const char *)head);
+	l.mask = head_of((const char *)mask);
+	return l;
+}
+
+static unsigned
+pair_of(const char *p)
+{
+	return (unsigned)(unsigned char)p[0] << 8 | (unsigned char)p[1];
+}
+
+static int
+by_pair(const void *a, const void *b)
+{
+	const struct literal *x = a;
+	const struct literal *y = b;
+	unsigned i = pair_of(x->text.p), k = pair_of(y->text.p);
+
+	if (i != k)
+		return i < k ? -1 : 1;
+	return x->rule < y->rule ? -1 : x->rule > y->rule;
+}
+
+static void
+collect(struct shapes *s, size_t rule)
 {
 	struct str rest = str_of(rules[rule].literals);
 	struct str text;
 
 	while (str_split(&rest, ' ', &text)) {
-		if ((unsigned char)text.p[0] != first &&
-		    !(is_folded(&rules[rule]) &&
-			(unsigned char)upper(text.p[0]) == first))
-			continue;
-		assert(n < LITERALS_MAX && text.n > 1);
-		to[n++] = (struct literal){ text, rule };
+		assert(s->n < LITERALS_MAX);
+		s->literal[s->n++] = literal_of(text, rule);
 	}
-	return n;
+}
+
+/* Whether two literals are found at the same two bytes. */
+static bool
+is_paired(const struct shapes *s, size_t i, size_t k)
+{
+	return pair_of(s->literal[i].text.p) == pair_of(s->literal[k].text.p);
+}
+
+static void
+set_first(struct shapes *s, char first, char second, size_t i)
+{
+	uint16_t *at = &s->first[pair_of((char[2]){ first, second })];
+
+	assert(*at == NO_LITERAL || is_paired(s, *at, i)); /* in any case of letters */
+	*at = (uint16_t)i;
+}
+
+static void
+index_literals(struct shapes *s)
+{
+	memset(s->first, 0xff, sizeof(s->first));
+	for (size_t i = s->n; i-- > 0;) {
+		const struct literal *l = &s->literal[i];
+		char a = l->text.p[0], b = l->text.p[1];
+
+		set_first(s, a, b, i);
+		if (!is_folded(&rules[l->rule]))
+			continue;
+		set_first(s, upper(a), b, i);
+		set_first(s, a, upper(b), i);
+		set_first(s, upper(a), upper(b), i);
+	}
 }
 
 struct shapes *
 shapes_new(void)
 {
 	struct shapes *s = mem_zalloc(sizeof(*s));
-	size_t n = 0;
 	bool is_jit = true;
 
-	for (size_t i = 0; i < RULES; i++)
+	for (size_t i = 0; i < RULES; i++) {
 		s->code[i] = compile(rules[i].pattern, &is_jit);
-	s->is_interpreted = !is_jit;
-	for (unsigned first = 0; first < 256; first++) {
-		s->begin[first] = n;
-		for (size_t i = 0; i < RULES; i++)
-			n = collect(s->literal, n, i, first);
+		collect(s, i);
 	}
-	s->begin[256] = n;
+	s->is_interpreted = !is_jit;
+	qsort(s->literal, s->n, sizeof(*s->literal), by_pair);
+	index_literals(s);
 	return s;
 }
 
@@ -240,7 +313,7 @@ shapes_free(struct shapes *s)
 void
 shapes_prefilter(const struct shapes *s, struct prefilter *f)
 {
-	for (size_t i = 0; i < s->begin[256]; i++)
+	for (size_t i = 0; i < s->n; i++)
 		if (is_folded(&rules[s->literal[i].rule]))
 			prefilter_add_folded(f, s->literal[i].text);
 		else
@@ -367,27 +440,28 @@ try_rule(const struct shapes *s, size_t rule, struct str text, size_t at,
 static bool
 stands_here(struct str rest, const struct literal *l)
 {
-	if (is_folded(&rules[l->rule]))
-		return rest.n >= l->text.n &&
-		       str_eq_nocase(str_sub(rest, 0, l->text.n), l->text);
-	/* the second byte tells nearly all of them apart */
-	return rest.n >= l->text.n && rest.p[1] == l->text.p[1] &&
-	       str_starts(rest, l->text);
+	if (rest.n < l->text.n)
+		return false;
+	if (rest.n >= sizeof(uint32_t) && (head_of(rest.p) & l->mask) != l->head)
+		return false; /* tells nearly all of them apart */
+	struct str text = str_sub(rest, 0, l->text.n);
+	return is_folded(&rules[l->rule]) ? str_eq_nocase(text, l->text)
+					  : str_eq(text, l->text);
 }
 
 bool
 shapes_match(const struct shapes *s, struct str text, size_t at, struct shape_hit *hit,
     size_t *work)
 {
-	unsigned first = (unsigned char)text.p[at];
 	struct str rest = str_sub(text, at, text.n);
+	size_t first = rest.n > 1 ? s->first[pair_of(rest.p)] : NO_LITERAL;
 
-	for (size_t i = s->begin[first]; i < s->begin[first + 1]; i++) {
-		const struct literal *l = &s->literal[i];
-
-		if (stands_here(rest, l) && try_rule(s, l->rule, text, at, hit, work))
+	if (first == NO_LITERAL)
+		return false;
+	for (size_t i = first; i < s->n && is_paired(s, first, i); i++)
+		if (stands_here(rest, &s->literal[i]) &&
+		    try_rule(s, s->literal[i].rule, text, at, hit, work))
 			return true;
-	}
 	return false;
 }
 
@@ -535,11 +609,13 @@ finds_vector(const struct shapes *s, const struct literal *l, const struct vecto
 static const char *
 first_missed(const struct shapes *s, const struct prefilter *f)
 {
-	for (size_t i = 0; i < s->begin[256]; i++) {
+	for (size_t i = 0; i < s->n; i++) {
 		const struct literal *l = &s->literal[i];
 		struct vector v = vector_make(&rules[l->rule], l->text);
 
-		if (!prefilter_has(f, (struct str){ v.text, v.n }, v.literal) ||
+		struct str text = { v.text, v.n };
+
+		if (prefilter_next(f, text, v.literal) != v.literal ||
 		    !finds_vector(s, l, &v))
 			return rules[l->rule].pattern;
 	}

@@ -17,18 +17,30 @@
 /* A bit for each pair of bytes at which something may begin. */
 struct prefilter {
 	uint64_t bit[65536 / 64];
+	uint16_t looks[256];           /* the scan's: what may begin with a byte */
 	uint32_t name_ends[NAME_ENDS]; /* how a key's name ends that says something */
 };
 
 void prefilter_add(struct prefilter *f, struct str literal);
 
 static inline bool
-prefilter_has(const struct prefilter *f, struct str text, size_t at)
+prefilter_has(const struct prefilter *f, unsigned char first, unsigned char second)
 {
-	unsigned first = (unsigned char)text.p[at];
-	unsigned second = at + 1 < text.n ? (unsigned char)text.p[at + 1] : 0;
-	unsigned pair = first << 8 | second;
+	unsigned pair = (unsigned)first << 8 | second;
+
 	return (f->bit[pair / 64] >> (pair % 64) & 1) != 0;
+}
+
+/* The first place at or behind `at` where something may begin, or the text's end. */
+static inline size_t
+prefilter_next(const struct prefilter *f, struct str text, size_t at)
+{
+	const unsigned char *p = (const unsigned char *)text.p;
+
+	for (; at + 1 < text.n; at++)
+		if (prefilter_has(f, p[at], p[at + 1]))
+			return at;
+	return at < text.n && !prefilter_has(f, p[at], 0) ? text.n : at;
 }
 
 struct shapes;

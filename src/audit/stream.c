@@ -3,8 +3,6 @@
  */
 #include "audit/stream.h"
 
-#include <string.h>
-
 #define QUOTE '"'
 
 void
@@ -20,71 +18,125 @@ redact_stream_fini(struct redact_stream *s)
 	buf_fini(&s->held);
 }
 
+/* The held bytes from `from` up to `to`. */
 static struct str
-unseen(const struct redact_stream *s)
+piece(const struct redact_stream *s, size_t from, size_t to)
 {
-	return str_sub(buf_view(&s->held), s->seen, s->held.n);
+	return str_sub(buf_view(&s->held), from, to - from);
 }
 
-static bool
-holds(struct str line, const char *word)
+/* Behind the last newline that came since the last look; 0: none came. */
+static size_t
+lines_end(struct redact_stream *s)
 {
-	return memmem(line.p, line.n, word, strlen(word)) != NULL;
+	size_t from = s->looked, at;
+
+	s->looked = s->held.n;
+	return str_rfind(piece(s, from, s->held.n), '\n', &at) ? from + at + 1 : 0;
 }
 
-/* Each says whether the unit that begins at s->begin has ended; s->seen is its end then.
+/* The line that begins at `from`, without its newline, which is before `end`. */
+static struct str
+line_at(const struct redact_stream *s, size_t from, size_t end)
+{
+	struct str rest = piece(s, from, end);
+	size_t n = rest.n;
+
+	return str_find(rest, '\n', &n) ? str_sub(rest, 0, n) : rest;
+}
+
+/* ---- text: lines, and the blocks of private keys among them */
+
+/* From `from` on; a block that goes on in the next line is noted.  Behind what was read.
  */
-
-static bool
-line_ended(struct redact_stream *s)
+static size_t
+find_pem(struct redact_stream *s, size_t from, size_t end)
 {
+	struct str text = piece(s, 0, end);
+	size_t at, n;
+
+	while (pem_find(text, from, &at)) {
+		struct str line = line_at(s, at, end);
+
+		from = at + line.n + 1;
+		if (pem_first(&s->pem, line, &n) == PEM_DONE) {
+			from = at + (n > 0 ? n : 1);
+			continue;
+		}
+		s->is_in_pem = true;
+		s->pem_line = str_rfind(piece(s, s->begin, at), '\n', &n)
+				  ? s->begin + n + 1
+				  : s->begin;
+		return from;
+	}
+	return end;
+}
+
+/* The next line of an open block; behind what was read of it. */
+static size_t
+read_pem(struct redact_stream *s, size_t from, size_t end)
+{
+	struct str line = line_at(s, from, end);
+	size_t n;
+
+	switch (pem_next(&s->pem, line, &n)) {
+	case PEM_MORE:
+		return from + line.n + 1;
+	case PEM_DONE:
+		s->is_in_pem = false;
+		return from + n;
+	case PEM_NOT:
+		s->is_in_pem = false;
+		return from;
+	}
+	return from;
+}
+
+/* Where the lines end that are whole, which begin at s->seen and end at `end`. */
+static size_t
+text_end(struct redact_stream *s, size_t end)
+{
+	while (s->seen < end) {
+		s->seen =
+		    s->is_in_pem ? read_pem(s, s->seen, end) : find_pem(s, s->seen, end);
+		if (s->is_in_pem && s->seen - s->pem_line > STREAM_PEM_MAX) {
+			s->is_dropping_pem = true;
+			return s->seen;
+		}
+	}
+	return s->is_in_pem ? s->pem_line : end;
+}
+
+/* The rest of a block whose mark is out; its newline stays, as behind any block. */
+static void
+drop_pem(struct redact_stream *s, size_t end)
+{
+	while (s->is_in_pem && s->seen < end)
+		s->seen = read_pem(s, s->seen, end);
+	s->begin = s->seen;
+	s->is_dropping_pem = s->is_in_pem;
+}
+
+/* ---- header fields */
+
+/* Where the last field ends behind which another begins: until then it may go on. */
+static size_t
+fields_end(struct redact_stream *s)
+{
+	struct str text = piece(s, s->begin, s->held.n);
 	size_t at;
 
-	if (!str_find(unseen(s), '\n', &at)) {
-		s->seen = s->held.n;
-		return false;
+	while (str_rfind(text, '\n', &at)) {
+		size_t next = s->begin + at + 1;
+
+		if (next < s->held.n && s->held.p[next] != ' ' && s->held.p[next] != '\t')
+			return next;
+		text.n = at;
 	}
-	s->seen += at + 1;
-	return true;
+	return s->begin;
 }
 
-/* A key in PEM is many lines; whoever begins one and ends it never holds only his own log
- * back. */
-static bool
-text_ended(struct redact_stream *s)
-{
-	for (;;) {
-		size_t from = s->seen;
-		struct str rest = unseen(s);
-		size_t at;
-
-		if (!str_find(rest, '\n', &at))
-			return false;
-		struct str line = str_sub(rest, 0, at + 1);
-		s->seen = from + line.n;
-		if (holds(line, "-----BEGIN ") && holds(line, "PRIVATE KEY"))
-			s->is_in_pem = true;
-		if (s->is_in_pem && holds(line, "-----END"))
-			s->is_in_pem = false;
-		if (!s->is_in_pem)
-			return true;
-	}
-}
-
-static bool
-header_ended(struct redact_stream *s)
-{
-	for (;;) {
-		struct str rest = unseen(s);
-		size_t at;
-
-		if (!str_find(rest, '\n', &at) || at + 1 == rest.n)
-			return false;
-		s->seen += at + 1;
-		if (rest.p[at + 1] != ' ' && rest.p[at + 1] != '\t')
-			return true;
-	}
-}
+/* ---- JSON */
 
 /* One byte of JSON; true when a document, or a line that is none, ends with it. */
 static bool
@@ -112,46 +164,22 @@ json_step(struct redact_stream *s, char c)
 static bool
 json_ended(struct redact_stream *s)
 {
-	while (s->seen < s->held.n)
+	while (s->seen < s->held.n && s->seen - s->begin < STREAM_UNIT_MAX)
 		if (json_step(s, s->held.p[s->seen++]))
 			return true;
 	return false;
 }
 
-static bool
-has_ended(struct redact_stream *s)
-{
-	switch (s->as) {
-	case REDACT_TEXT:
-		return text_ended(s);
-	case REDACT_JSON:
-		return json_ended(s);
-	case REDACT_HEADER:
-		return header_ended(s);
-	case REDACT_URL:
-		return line_ended(s);
-	}
-	return line_ended(s);
-}
-
-/* What is too large to be judged as one piece is not judged at all. */
-static void
-give_up(struct redact_stream *s, struct str unit, struct buf *out)
-{
-	redact_mark(s->redactor, "doubt", unit, out);
-	s->is_skipping = true;
-	s->is_in_string = s->is_escaped = s->is_in_pem = false;
-	s->depth = 0;
-	s->begin = s->seen = s->held.n;
-}
+/* ---- out */
 
 static void
-give_out(struct redact_stream *s, struct buf *out)
+give_out(struct redact_stream *s, size_t end, struct buf *out)
 {
-	struct str unit = str_sub(buf_view(&s->held), s->begin, s->seen - s->begin);
-
-	redact(s->redactor, s->as, unit, out);
-	s->begin = s->seen;
+	if (end > s->begin)
+		redact(s->redactor, s->as, piece(s, s->begin, end), out);
+	s->begin = end;
+	if (s->seen < end)
+		s->seen = end;
 }
 
 static void
@@ -159,8 +187,103 @@ skip_line(struct redact_stream *s)
 {
 	size_t at;
 
-	s->is_skipping = !str_find(unseen(s), '\n', &at);
-	s->begin = s->seen = s->is_skipping ? s->held.n : s->seen + at;
+	s->is_skipping = !str_find(piece(s, s->begin, s->held.n), '\n', &at);
+	s->begin = s->seen = s->is_skipping ? s->held.n : s->begin + at;
+}
+
+/* What is too large to be judged as one piece is not judged at all. */
+static void
+give_up(struct redact_stream *s, struct buf *out)
+{
+	redact_mark(
+	    s->redactor, "doubt", piece(s, s->begin, s->begin + STREAM_UNIT_MAX), out);
+	s->is_in_string = s->is_escaped = s->is_in_pem = false;
+	s->depth = 0;
+	skip_line(s);
+}
+
+static bool
+is_too_large(const struct redact_stream *s, size_t end)
+{
+	return end - s->begin > STREAM_UNIT_MAX;
+}
+
+static void
+give_lines(struct redact_stream *s, size_t end, struct buf *out)
+{
+	if (s->is_dropping_pem)
+		drop_pem(s, end);
+	while (s->seen < end && s->as == REDACT_TEXT) {
+		give_out(s, text_end(s, end), out);
+		if (s->is_dropping_pem)
+			drop_pem(s, end);
+	}
+	if (s->as == REDACT_URL)
+		give_out(s, end, out);
+}
+
+/* The line that begins at `from` is too large: what is before it is whole with it. */
+static void
+give_up_line(struct redact_stream *s, size_t from, struct buf *out)
+{
+	s->is_in_pem = s->is_dropping_pem = false;
+	give_out(s, from, out);
+	s->seen = from;
+	give_up(s, out);
+}
+
+/* Line by line, where one of them may be too large. */
+static void
+give_large_lines(struct redact_stream *s, size_t end, struct buf *out)
+{
+	for (size_t from = s->seen; from < end;) {
+		size_t n = line_at(s, from, end).n;
+
+		if (n > STREAM_UNIT_MAX) {
+			give_up_line(s, from, out);
+			from = s->begin; /* at its newline */
+		} else {
+			from += n + 1;
+			give_lines(s, from, out);
+		}
+	}
+}
+
+static void
+take_lines(struct redact_stream *s, struct buf *out)
+{
+	size_t end = lines_end(s);
+
+	if (end > 0 && is_too_large(s, end))
+		give_large_lines(s, end, out);
+	else if (end > 0)
+		give_lines(s, end, out);
+	if (s->held.n - s->seen > STREAM_UNIT_MAX)
+		give_up_line(s, s->seen, out);
+}
+
+static void
+take_fields(struct redact_stream *s, struct buf *out)
+{
+	if (lines_end(s) > 0)
+		give_out(s, fields_end(s), out);
+	if (is_too_large(s, s->held.n))
+		give_up(s, out);
+}
+
+static void
+take_json(struct redact_stream *s, struct buf *out)
+{
+	for (;;) {
+		if (json_ended(s))
+			give_out(s, s->seen, out);
+		else if (s->seen - s->begin >= STREAM_UNIT_MAX)
+			give_up(s, out);
+		else
+			return;
+		if (s->is_skipping)
+			return;
+	}
 }
 
 static void
@@ -169,12 +292,22 @@ take(struct redact_stream *s, struct str in, struct buf *out)
 	buf_str(&s->held, in);
 	if (s->is_skipping)
 		skip_line(s);
-	while (has_ended(s))
-		give_out(s, out);
-	if (s->held.n - s->begin > STREAM_UNIT_MAX)
-		give_up(s, str_sub(buf_view(&s->held), s->begin, s->held.n), out);
+	switch (s->as) {
+	case REDACT_TEXT:
+	case REDACT_URL:
+		take_lines(s, out);
+		break;
+	case REDACT_HEADER:
+		take_fields(s, out);
+		break;
+	case REDACT_JSON:
+		take_json(s, out);
+		break;
+	}
 	buf_drop(&s->held, s->begin);
 	s->seen -= s->begin;
+	s->looked = s->looked > s->begin ? s->looked - s->begin : 0;
+	s->pem_line = s->pem_line > s->begin ? s->pem_line - s->begin : 0;
 	s->begin = 0;
 }
 
@@ -188,6 +321,7 @@ redact_stream_feed(struct redact_stream *s, struct str in, struct buf *out)
 void
 redact_stream_end(struct redact_stream *s, struct buf *out)
 {
-	s->seen = s->held.n;
-	give_out(s, out);
+	if (s->is_dropping_pem)
+		drop_pem(s, s->held.n);
+	give_out(s, s->held.n, out);
 }

@@ -2,16 +2,20 @@
  * stream.h - redacting what comes in pieces and may never end
  *
  * Pieces are cut anew where no secret can be in two: at a line's end, behind a
- * PEM block, behind a JSON document, behind a header field and its continuation
- * lines.  What is given out does not depend on how the input was split.  Memory
- * is bounded: of a line or document beyond STREAM_UNIT_MAX the rest is masked.
+ * private key's block, behind a JSON document, behind a header field and its
+ * continuation lines.  What is given out does not depend on how the input was
+ * split, and nothing that is whole is held back.  Memory is bounded: of a line or
+ * document beyond STREAM_UNIT_MAX all is masked, and a private key's block beyond
+ * STREAM_PEM_MAX is one mark however long it is.
  */
 #ifndef WEIR_AUDIT_STREAM_H
 #define WEIR_AUDIT_STREAM_H
 
+#include "audit/pem.h"
 #include "audit/redact.h"
 
 #define STREAM_UNIT_MAX ((size_t)16 << 20)
+#define STREAM_PEM_MAX ((size_t)256 << 10)
 
 struct redact_stream {
 	const struct redactor *redactor;
@@ -19,10 +23,14 @@ struct redact_stream {
 	struct buf held;               /* not given out yet */
 	size_t begin;                  /* of the unit that is growing, in held */
 	size_t seen;                   /* how far its end was looked for */
+	size_t looked;                 /* how far a newline was looked for */
 	unsigned depth;                /* JSON: open brackets */
 	bool is_in_string, is_escaped; /* JSON */
-	bool is_in_pem;                /* text */
-	bool is_skipping; /* a unit grew beyond all bounds: its rest is dropped */
+	bool is_in_pem;                /* text: a block is open ... */
+	struct pem pem;
+	size_t pem_line;      /* ... that began in the line here */
+	bool is_dropping_pem; /* it is too long: its mark is out, its rest is dropped */
+	bool is_skipping;     /* a unit grew beyond all bounds: its rest is dropped */
 };
 
 void redact_stream_init(
