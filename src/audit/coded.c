@@ -3,23 +3,25 @@
  */
 #include "audit/coded.h"
 
-#define BAD 0xff
-
 /* Both alphabets of RFC 4648: + and -, / and _ are one digit each. */
+static unsigned char
+digit64(char c)
+{
+	if (c >= 'a')
+		return (unsigned char)(c - 'a' + 26);
+	if (c == '_')
+		return 63;
+	if (c >= 'A')
+		return (unsigned char)(c - 'A');
+	if (c >= '0')
+		return (unsigned char)(c - '0' + 52);
+	return c == '/' ? 63 : 62;
+}
+
 static unsigned char
 digit(enum coded code, char c)
 {
-	if (code == CODED_HEX)
-		return ascii_is_hex(c) ? (unsigned char)ascii_hex_value(c) : BAD;
-	if (c >= 'A' && c <= 'Z')
-		return (unsigned char)(c - 'A');
-	if (c >= 'a' && c <= 'z')
-		return (unsigned char)(c - 'a' + 26);
-	if (c >= '0' && c <= '9')
-		return (unsigned char)(c - '0' + 52);
-	if (c == '-' || c == '+')
-		return 62;
-	return c == '/' || c == '_' ? 63 : BAD;
+	return code == CODED_HEX ? (unsigned char)ascii_hex_value(c) : digit64(c);
 }
 
 static bool

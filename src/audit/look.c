@@ -308,9 +308,11 @@ may_be_key(const struct piece *p, size_t at)
 {
 	const char *c = p->text.p + at;
 
+	if (at == 0 || (!is_name_byte(c[-1]) && !has_byte("\"' \t]", c[-1])))
+		return false;
 	if (at < 3 || !ascii_is_alnum(c[-1]) || !ascii_is_alnum(c[-2]) || c[-3] == '%' ||
 	    c[-1] == 'm')
-		return at > 0; /* quotes, blanks, colours, codes: not in a hurry */
+		return true; /* quotes, blanks, colours, codes: not in a hurry */
 	return name_may_be_kind(p->scan->filter->name_ends, (struct str){ c - 2, 2 });
 }
 
@@ -585,7 +587,7 @@ look_pem(struct piece *p, size_t at)
 
 	if (!pem_begins(text, at))
 		return 0;
-	size_t end = pem_end(text, at);
+	size_t end = pem_end(text, at, p->text.n);
 	p->scan->work += end > p->text.n ? 0 : end - at;
 	piece_mask(
 	    p, "pem", why_pem, at, end, p->as == SCAN_JSON ? SPAN_JSON : SPAN_PLAIN);

@@ -48,31 +48,34 @@ pem_begins(struct str text, size_t at)
 	       str_starts(str_sub(text, at, text.n), str_of(putty));
 }
 
-static bool
-find_word(struct str text, const char *word, size_t from, size_t *at)
+/* The word at or behind `from`, searched for only when what was found lies before it. */
+static size_t
+find_word(struct str text, const char *word, size_t from, size_t *next)
 {
-	struct str rest = str_sub(text, from, text.n);
-	const char *p = memmem(rest.p, rest.n, word, strlen(word));
+	const char *p;
 
-	if (p != NULL)
-		*at = (size_t)(p - text.p);
-	return p != NULL;
+	if (*next >= from && *next > 0)
+		return *next;
+	struct str rest = str_sub(text, from, text.n);
+	p = memmem(rest.p, rest.n, word, strlen(word));
+	*next = p != NULL ? (size_t)(p - text.p) : text.n;
+	return *next;
 }
 
 bool
-pem_find(struct str text, size_t from, size_t *at)
+pem_find(struct pem_search *search, struct str text, size_t from, size_t *at)
 {
-	size_t other = text.n;
-	bool is_putty = find_word(text, putty, from, &other);
+	while (from < text.n) {
+		size_t other = find_word(text, putty, from, &search->next[1]);
 
-	text = str_sub(text, 0, other); /* what is first of the two */
-	while (find_word(text, begin, from, at)) {
-		if (label_end(text, *at) != 0)
+		*at = find_word(text, begin, from, &search->next[0]);
+		if (other < *at)
+			*at = other;
+		if (*at < text.n && pem_begins(text, *at))
 			return true;
 		from = *at + 1;
 	}
-	*at = other;
-	return is_putty;
+	return false;
 }
 
 /* Behind the dashes of "-----END ...-----" at `at`; 0: it is not there. */
@@ -230,15 +233,17 @@ pem_next(struct pem *p, struct str line, size_t *end)
 }
 
 size_t
-pem_end(struct str text, size_t at)
+pem_end(struct str text, size_t at, size_t line_end)
 {
 	struct str rest = str_sub(text, at, text.n);
 	struct pem pem;
 	size_t from = 0, last = 0;
 
 	for (bool is_first = true;; is_first = false) {
-		size_t n = rest.n - from, end;
-		bool has_next = str_find(str_sub(rest, from, rest.n), '\n', &n);
+		size_t n = is_first ? line_end - at : rest.n - from, end;
+		bool has_next = is_first
+				    ? line_end < text.n
+				    : str_find(str_sub(rest, from, rest.n), '\n', &n);
 		struct str line = str_sub(rest, from, n);
 		enum pem_line is =
 		    is_first ? pem_first(&pem, line, &end) : pem_next(&pem, line, &end);

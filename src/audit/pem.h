@@ -10,8 +10,17 @@
 
 #include "base/str.h"
 
-/* Where a private key's block begins in `text` at or behind `from`; false: nowhere. */
-bool pem_find(struct str text, size_t from, size_t *at);
+/* Where each of the words stands that a block begins with; zero before the first search.
+ */
+struct pem_search {
+	size_t next[2];
+};
+
+/*
+ * Where a private key's block begins in `text` at or behind `from`; false: nowhere.
+ * `search` remembers what was found ahead, for the next call with the same text.
+ */
+bool pem_find(struct pem_search *search, struct str text, size_t from, size_t *at);
 bool pem_begins(struct str text, size_t at);
 
 /* How far a block has been read; all zero before its first line. */
@@ -30,7 +39,7 @@ enum pem_line {
 enum pem_line pem_first(struct pem *p, struct str line, size_t *end);
 /* Each line after it, without its newline. */
 enum pem_line pem_next(struct pem *p, struct str line, size_t *end);
-/* The end of the block that begins at `at`. */
-size_t pem_end(struct str text, size_t at);
+/* The end of the block that begins at `at`, in a line that ends before `line_end`. */
+size_t pem_end(struct str text, size_t at, size_t line_end);
 
 #endif

@@ -8,33 +8,43 @@
 #define NEAR 40     /* bytes before a run in which a word speaks of it */
 #define LONG 32     /* with two classes only */
 #define RUN_MAX 512 /* a longer run is data */
-#define EVEN 82 /* percent of the entropy its length allows; 64 random digits: 88 +- 2 \
-		 */
+#define EVEN \
+	82 /* percent of the entropy its length allows; 64 random digits: 88 +- 2 \
+	    */
 #define WORD_LETTERS 5 /* small letters in a row that are a word's */
+
+#define W(literal) \
+	{ \
+		literal, sizeof(literal) - 1 \
+	}
 
 /* ---- words before it */
 
-static const char *const telling[] = { "secret", "secrets", "token", "tokens", "password",
-	"passwd", "passphrase", "pass", "credential", "credentials", "creds", "key",
-	"keys", "apikey", "code", "pairing", "bearer", "auth", "authorization", "login",
-	"cookie", "jwt", "seed", "otp", "pin", "license", "licence", "webhook", "private",
-	"signing", "recovery", "backup", "pat", NULL };
+static const struct str telling[] = { W("secret"), W("secrets"), W("token"), W("tokens"),
+	W("password"), W("passwd"), W("passphrase"), W("pass"), W("credential"),
+	W("credentials"), W("creds"), W("key"), W("keys"), W("apikey"), W("code"),
+	W("pairing"), W("bearer"), W("auth"), W("authorization"), W("login"), W("cookie"),
+	W("jwt"), W("seed"), W("otp"), W("pin"), W("license"), W("licence"), W("webhook"),
+	W("private"), W("signing"), W("recovery"), W("backup"), W("pat"), { NULL, 0 } };
 
 /* What is named so is to be seen: "public key", "error code", "cache key", "key id". */
-static const char *const public[] = { "public", "pubkey", "fingerprint", "thumbprint",
-	"hash", "hashes", "digest", "checksum", "integrity", "sha", "sha1", "sha256",
-	"sha384", "sha512", "md5", "etag", "id", "ids", "uuid", "commit", "revision",
-	"error", "exit", "status", "cache", "primary", "sort", "foreign", "partition",
-	"object", "idempotency", "trace", "span", "request", "ssh", "rsa", "dsa",
-	"ed25519", "ecdsa", "cursor", "host", "certificate", "path", "file", "package",
-	"module", "class", "version", "signature", "nonce", "image", "layer", "block",
-	"zip", "country", "source", "byte", NULL };
+static const struct str public[] = { W("public"), W("pubkey"), W("fingerprint"),
+	W("thumbprint"), W("hash"), W("hashes"), W("digest"), W("checksum"),
+	W("integrity"), W("sha"), W("sha1"), W("sha256"), W("sha384"), W("sha512"),
+	W("md5"), W("etag"), W("id"), W("ids"), W("uuid"), W("commit"), W("revision"),
+	W("error"), W("exit"), W("status"), W("cache"), W("primary"), W("sort"),
+	W("foreign"), W("partition"), W("object"), W("idempotency"), W("trace"),
+	W("span"), W("request"), W("ssh"), W("rsa"), W("dsa"), W("ed25519"), W("ecdsa"),
+	W("cursor"), W("host"), W("certificate"), W("path"), W("file"), W("package"),
+	W("module"), W("class"), W("version"), W("signature"), W("nonce"), W("image"),
+	W("layer"), W("block"), W("zip"), W("country"), W("source"), W("byte"),
+	{ NULL, 0 } };
 
 static bool
-is_any(struct str word, const char *const *words)
+is_any(struct str word, const struct str *words)
 {
-	for (; *words != NULL; words++)
-		if (str_eq_nocase(word, str_of(*words)))
+	for (; words->p != NULL; words++)
+		if (word.n == words->n && str_eq_nocase(word, *words))
 			return true;
 	return false;
 }
@@ -72,15 +82,16 @@ is_spoken_of(struct str line, size_t at)
 
 /* ---- what stands right before it */
 
-static const char *const prefixes[] = { "sha1:", "sha1-", "sha256:", "sha256-",
-	"sha384:", "sha384-", "sha512:", "sha512-", "md5:", "md5-", "h1:", "base64,",
-	"-----", "\\n", "@", "/", ".", "#", "%", "~", "\\", "$", NULL };
+static const struct str prefixes[] = { W("sha1:"), W("sha1-"), W("sha256:"), W("sha256-"),
+	W("sha384:"), W("sha384-"), W("sha512:"), W("sha512-"), W("md5:"), W("md5-"),
+	W("h1:"), W("base64,"), W("-----"), W("\\n"), W("@"), W("/"), W("."), W("#"),
+	W("%"), W("~"), W("\\"), W("$"), { NULL, 0 } };
 
 static bool
-ends_with_any(struct str s, const char *const *tails)
+ends_with_any(struct str s, const struct str *tails)
 {
-	for (; *tails != NULL; tails++) {
-		struct str tail = str_of(*tails);
+	for (; tails->p != NULL; tails++) {
+		struct str tail = *tails;
 
 		if (s.n >= tail.n &&
 		    str_eq_nocase(str_sub(s, s.n - tail.n, tail.n), tail))
@@ -104,17 +115,18 @@ has_own_name(struct str before)
 
 /* ---- the run itself */
 
-static const char *const public_runs[] = { "chatcmpl-", "cmpl-", "msg_", "toolu_",
-	"call_", "resp_", "run_", "file-", "asst_", "thread_", "step_", "req_", "batch_",
-	"gen-", "fp_", "rs_", "srvtoolu_", "container_", "sha1-", "sha256-", "sha384-",
-	"sha512-", "AAAA", "MII", "age1", "pk_", "pk-", "sbp-", "LS0tLS1CRUdJTiBD",
-	"LS0tLS1CRUdJTiBQVUJ", NULL };
+static const struct str public_runs[] = { W("chatcmpl-"), W("cmpl-"), W("msg_"),
+	W("toolu_"), W("call_"), W("resp_"), W("run_"), W("file-"), W("asst_"),
+	W("thread_"), W("step_"), W("req_"), W("batch_"), W("gen-"), W("fp_"), W("rs_"),
+	W("srvtoolu_"), W("container_"), W("sha1-"), W("sha256-"), W("sha384-"),
+	W("sha512-"), W("AAAA"), W("MII"), W("age1"), W("pk_"), W("pk-"), W("sbp-"),
+	W("LS0tLS1CRUdJTiBD"), W("LS0tLS1CRUdJTiBQVUJ"), { NULL, 0 } };
 
 static bool
-begins_with_any(struct str s, const char *const *heads)
+begins_with_any(struct str s, const struct str *heads)
 {
-	for (; *heads != NULL; heads++)
-		if (str_starts(s, str_of(*heads)))
+	for (; heads->p != NULL; heads++)
+		if (s.p[0] == heads->p[0] && str_starts(s, *heads))
 			return true;
 	return false;
 }
@@ -215,5 +227,5 @@ random_is_secret(struct str line, size_t from, size_t to)
 	if (run.n < RANDOM_MIN || run.n > RUN_MAX || begins_with_any(run, public_runs) ||
 	    ends_with_any(before, prefixes) || has_own_name(before))
 		return false;
-	return is_spoken_of(line, from) && looks_random(run);
+	return looks_random(run) && is_spoken_of(line, from);
 }

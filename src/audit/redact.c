@@ -74,12 +74,12 @@ print_mark(
     const struct redactor *r, struct str text, const struct span *span, struct buf *out)
 {
 	struct str raw = str_sub(text, span->from, span->to - span->from);
-	struct str secret = span->secret;
+	struct str secret = span->secret.p != NULL ? span->secret : raw;
 	struct buf plain;
 
 	buf_init(&plain, 4 * raw.n + 16);
 	plain.is_secret = true;
-	if (secret.p == NULL) {
+	if (secret.p == raw.p && span->code != SPAN_PLAIN) {
 		span_decode(raw, span->code, &plain);
 		secret = buf_view(&plain);
 	}

@@ -141,7 +141,7 @@ scratch_get(void)
 static void
 add_pair(struct prefilter *f, char first, char second)
 {
-	unsigned pair = (unsigned)(unsigned char)first << 8 | (unsigned char)second;
+	unsigned pair = prefilter_pair((const char[2]){ first, second });
 
 	f->bit[pair / 64] |= (uint64_t)1 << (pair % 64);
 }
@@ -221,18 +221,12 @@ literal_of(struct str text, size_t rule)
 	return l;
 }
 
-static unsigned
-pair_of(const char *p)
-{
-	return (unsigned)(unsigned char)p[0] << 8 | (unsigned char)p[1];
-}
-
 static int
 by_pair(const void *a, const void *b)
 {
 	const struct literal *x = a;
 	const struct literal *y = b;
-	unsigned i = pair_of(x->text.p), k = pair_of(y->text.p);
+	unsigned i = prefilter_pair(x->text.p), k = prefilter_pair(y->text.p);
 
 	if (i != k)
 		return i < k ? -1 : 1;
@@ -255,13 +249,14 @@ collect(struct shapes *s, size_t rule)
 static bool
 is_paired(const struct shapes *s, size_t i, size_t k)
 {
-	return pair_of(s->literal[i].text.p) == pair_of(s->literal[k].text.p);
+	return prefilter_pair(s->literal[i].text.p) ==
+	       prefilter_pair(s->literal[k].text.p);
 }
 
 static void
 set_first(struct shapes *s, char first, char second, size_t i)
 {
-	uint16_t *at = &s->first[pair_of((char[2]){ first, second })];
+	uint16_t *at = &s->first[prefilter_pair((char[2]){ first, second })];
 
 	assert(*at == NO_LITERAL || is_paired(s, *at, i)); /* in any case of letters */
 	*at = (uint16_t)i;
@@ -454,7 +449,7 @@ shapes_match(const struct shapes *s, struct str text, size_t at, struct shape_hi
     size_t *work)
 {
 	struct str rest = str_sub(text, at, text.n);
-	size_t first = rest.n > 1 ? s->first[pair_of(rest.p)] : NO_LITERAL;
+	size_t first = rest.n > 1 ? s->first[prefilter_pair(rest.p)] : NO_LITERAL;
 
 	if (first == NO_LITERAL)
 		return false;
