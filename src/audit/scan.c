@@ -118,13 +118,8 @@ look_escape(struct piece *p, size_t at)
 static size_t
 look_entity(struct piece *p, size_t at)
 {
-	struct str rest = str_sub(p->text, at, p->text.n);
-
-	if (at < p->undone[SPAN_HTML])
-		return 0;
-	if (!str_starts(rest, STR("&#")) && !str_starts(rest, STR("&quot;")) &&
-	    !str_starts(rest, STR("&amp;")) && !str_starts(rest, STR("&apos;")) &&
-	    !str_starts(rest, STR("&colon;")) && !str_starts(rest, STR("&equals;")))
+	if (at < p->undone[SPAN_HTML] ||
+	    !span_begins(str_sub(p->text, at, p->text.n), SPAN_HTML))
 		return 0;
 	p->undone[SPAN_HTML] = p->text.n;
 	undo(p, p->line, p->text.n - p->line, SPAN_HTML);

@@ -219,14 +219,23 @@ step_html(struct str rest, struct step *step)
 	return false;
 }
 
+static bool (*const steps[])(struct str, struct step *) = {
+	[SPAN_PERCENT] = step_percent,
+	[SPAN_JSON] = step_json,
+	[SPAN_HTML] = step_html,
+};
+
+bool
+span_begins(struct str rest, enum span_code code)
+{
+	struct step step;
+
+	return rest.n > 0 && code != SPAN_PLAIN && steps[code](rest, &step);
+}
+
 static struct step
 step_at(struct str raw, size_t at, enum span_code code)
 {
-	static bool (*const steps[])(struct str, struct step *) = {
-		[SPAN_PERCENT] = step_percent,
-		[SPAN_JSON] = step_json,
-		[SPAN_HTML] = step_html,
-	};
 	struct step step;
 
 	if (code != SPAN_PLAIN && steps[code](str_sub(raw, at, raw.n), &step))

@@ -37,6 +37,8 @@ void spans_fini(struct spans *s);  /* wipes what secrets it holds */
 
 /* Appends what `raw` says when it is not written as `code`. */
 void span_decode(struct str raw, enum span_code code, struct buf *out);
+/* Something that is written as `code` stands at the beginning of `rest`. */
+bool span_begins(struct str rest, enum span_code code);
 /*
  * What was found in `plain`, which is what `raw` says when decoded, onto `raw`
  * itself, whose first byte is at `base`.  Takes all of `found`.
