@@ -263,6 +263,22 @@ redact_part(const struct redactor *r, enum redact_as as, struct str in, size_t m
 	return masked;
 }
 
+void
+redact_explain(const struct redactor *r, enum redact_as as, struct str in,
+    redact_told *told, void *arg)
+{
+	struct spans spans = { 0 };
+
+	find(r, as, in, &spans);
+	for (size_t i = 0; i < spans.n; i++) {
+		const struct span *s = &spans.span[i];
+
+		told(arg, s->from, s->to,
+		    better_kind(r, s, str_sub(in, s->from, s->to - s->from)), s->why);
+	}
+	spans_fini(&spans);
+}
+
 size_t
 redact_work(const struct redactor *r, enum redact_as as, struct str in)
 {

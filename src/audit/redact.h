@@ -34,6 +34,12 @@ size_t redact(
  */
 size_t redact_part(const struct redactor *r, enum redact_as as, struct str in,
     size_t most, struct buf *out);
+/* What was found, by its place in `in`, its kind and what gave it away (static); never
+ * the value. */
+typedef void redact_told(
+    void *arg, size_t from, size_t to, const char *kind, const char *why);
+void redact_explain(const struct redactor *r, enum redact_as as, struct str in,
+    redact_told *told, void *arg);
 /* How many bytes finding the secrets looks at beside the walk itself. */
 size_t redact_work(const struct redactor *r, enum redact_as as, struct str in);
 /* The mark of one secret, as `weir redact --fingerprint` prints it. */

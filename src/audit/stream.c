@@ -13,6 +13,13 @@ redact_stream_init(struct redact_stream *s, const struct redactor *r, enum redac
 }
 
 void
+redact_stream_explain(struct redact_stream *s, redact_told *told, void *arg)
+{
+	s->told = told;
+	s->told_arg = arg;
+}
+
+void
 redact_stream_fini(struct redact_stream *s)
 {
 	buf_fini(&s->held);
@@ -175,9 +182,20 @@ json_ended(struct redact_stream *s)
 /* ---- out */
 
 static void
+tell(void *arg, size_t from, size_t to, const char *kind, const char *why)
+{
+	const struct redact_stream *s = arg;
+	size_t base = s->gone + s->begin;
+
+	s->told(s->told_arg, base + from, base + to, kind, why);
+}
+
+static void
 give_out(struct redact_stream *s, size_t end, struct buf *out)
 {
-	if (end > s->begin)
+	if (end > s->begin && s->told != NULL)
+		redact_explain(s->redactor, s->as, piece(s, s->begin, end), tell, s);
+	else if (end > s->begin)
 		redact(s->redactor, s->as, piece(s, s->begin, end), out);
 	s->begin = end;
 	if (s->seen < end)
@@ -197,8 +215,11 @@ skip_line(struct redact_stream *s)
 static void
 give_up(struct redact_stream *s, struct buf *out)
 {
-	redact_mark(
-	    s->redactor, "doubt", piece(s, s->begin, s->begin + STREAM_UNIT_MAX), out);
+	if (s->told != NULL)
+		tell(s, 0, STREAM_UNIT_MAX, "doubt", "it is too large to be judged");
+	else
+		redact_mark(s->redactor, "doubt",
+		    piece(s, s->begin, s->begin + STREAM_UNIT_MAX), out);
 	s->is_in_string = s->is_escaped = s->is_in_pem = false;
 	s->depth = 0;
 	skip_line(s);
@@ -307,6 +328,7 @@ take(struct redact_stream *s, struct str in, struct buf *out)
 		break;
 	}
 	buf_drop(&s->held, s->begin);
+	s->gone += s->begin;
 	s->seen -= s->begin;
 	s->looked = s->looked > s->begin ? s->looked - s->begin : 0;
 	s->pem_line = s->pem_line > s->begin ? s->pem_line - s->begin : 0;

@@ -30,11 +30,17 @@ struct redact_stream {
 	struct pem pem;
 	size_t pem_line;      /* ... that began in the line here */
 	bool is_dropping_pem; /* it is too long: its mark is out, its rest is dropped */
-	bool is_skipping;     /* a unit grew beyond all bounds: its rest is dropped */
+	size_t gone;          /* bytes of the input before what is held */
+	redact_told *told;    /* instead of giving out: what was found, and where */
+	void *told_arg;
+	bool is_skipping; /* a unit grew beyond all bounds: its rest is dropped */
 };
 
 void redact_stream_init(
     struct redact_stream *s, const struct redactor *r, enum redact_as as);
+/* Nothing is given out from here on, but `told` is what was found, by its place in all of
+ * the input. */
+void redact_stream_explain(struct redact_stream *s, redact_told *told, void *arg);
 void redact_stream_fini(struct redact_stream *s);
 /* Appends to `out` what is whole by now. */
 void redact_stream_feed(struct redact_stream *s, struct str in, struct buf *out);

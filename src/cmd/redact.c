@@ -17,6 +17,7 @@
 
 static const char help[] =
     "usage: weir redact [--as text|json|header|url] [--key REF [--key-id ID]]\n"
+    "       weir redact --explain [--as text|json|header|url]\n"
     "       weir redact --fingerprint --key REF [--key-id ID]\n"
     "\n"
     "Copies standard input to standard output without its secrets.  Each becomes a\n"
@@ -24,18 +25,23 @@ static const char help[] =
     "\n"
     "      --as FORM       how to read the input (default: text); json is documents,\n"
     "                      one behind the other, or lines\n"
+    "      --explain       instead: one line for each secret, FROM-TO KIND: what gave "
+    "it\n"
+    "                      away; FROM and TO are bytes of the input\n"
     "      --fingerprint   the input is one secret: print its mark, to search for it\n"
     "      --key REF       the key of the marks: env:NAME, file:PATH or cred:NAME, as\n"
     "                      redact.key in weir.yaml(5); without it a random one, ID k0\n"
     "      --key-id ID     the key's id in the marks (default: k1)\n"
     "      --help          this text\n"
     "\n"
+    "A line is given out as soon as it is whole, so it can stand in a pipe.\n"
+    "\n"
     "Exits 0 when all was copied, 66 when the input cannot be read, 69 when the output\n"
     "cannot be written, 78 when the key cannot be had.\n";
 
 struct options {
 	enum redact_as as;
-	bool is_fingerprint;
+	bool is_fingerprint, is_explained;
 	const char *key, *key_id;
 };
 
@@ -154,8 +160,14 @@ read_some(char *to, size_t n)
 	return got;
 }
 
+static void
+tell(void *arg, size_t from, size_t to, const char *kind, const char *why)
+{
+	buf_fmt(arg, "%zu-%zu %s: %s\n", from, to, kind, why);
+}
+
 static int
-filter(const struct redactor *r, enum redact_as as)
+filter(const struct redactor *r, const struct options *o)
 {
 	static char piece[PIECE];
 	struct redact_stream stream;
@@ -163,8 +175,10 @@ filter(const struct redactor *r, enum redact_as as)
 	ssize_t n;
 	int code = EXIT_YES;
 
-	redact_stream_init(&stream, r, as);
+	redact_stream_init(&stream, r, o->as);
 	buf_init(&out, 256 * STREAM_UNIT_MAX);
+	if (o->is_explained)
+		redact_stream_explain(&stream, tell, &out);
 	while ((n = read_some(piece, PIECE)) > 0 && code == EXIT_YES) {
 		redact_stream_feed(&stream, (struct str){ piece, (size_t)n }, &out);
 		if (!write_all(&out))
@@ -233,6 +247,9 @@ take_option(int c, char **argv, struct options *o, int *code)
 		*code = usage_refuse(
 		    argv[0], "--as takes text, json, header or url, not %s", optarg);
 		return false;
+	case 'e':
+		o->is_explained = true;
+		return true;
 	case 'f':
 		o->is_fingerprint = true;
 		return true;
@@ -257,6 +274,7 @@ read_options(int argc, char **argv, struct options *o, int *code)
 {
 	static const struct option options[] = {
 		{ "as", required_argument, NULL, 'a' },
+		{ "explain", no_argument, NULL, 'e' },
 		{ "fingerprint", no_argument, NULL, 'f' },
 		{ "key", required_argument, NULL, 'k' },
 		{ "key-id", required_argument, NULL, 'i' },
@@ -294,7 +312,7 @@ cmd_redact(int argc, char **argv)
 	struct redactor *r = redactor_for(&o);
 	if (r == NULL)
 		return EXIT_CONFIG;
-	code = o.is_fingerprint ? fingerprint(r) : filter(r, o.as);
+	code = o.is_fingerprint ? fingerprint(r) : filter(r, &o);
 	redactor_free(r);
 	return code;
 }

@@ -1,0 +1,97 @@
+"""weir redact in a pipe: what a program beside it sees, and when."""
+import os
+import subprocess
+
+import pytest
+
+from rig.weir import binary
+
+SECRET = "gh" "p_" + "0123456789abcdefghijABCDEFGHIJ012345"
+
+
+@pytest.fixture
+def pipe():
+    """A weir that reads what the test writes; ended with the test."""
+    started = []
+
+    def start(*arguments):
+        weir = subprocess.Popen([binary(), "redact", *arguments], stdin=subprocess.PIPE, stdout=subprocess.PIPE,
+                                stderr=subprocess.PIPE, bufsize=0)
+        started.append(weir)
+        return weir
+
+    yield start
+    for weir in started:
+        weir.kill()
+        weir.communicate()
+
+
+@pytest.mark.parametrize("form", ["text", "url", "json"])
+def test_a_line_is_answered_before_the_next_one_comes(pipe, form):
+    weir = pipe("--as", form)
+    for n in range(3):
+        weir.stdin.write(b'{"n": %d, "token": "%s"}\n' % (n, SECRET.encode()))
+        said = b""
+        while b"}" not in said:
+            said += weir.stdout.read(4096)
+        assert b'"n": %d' % n in said and b"~redacted.github." in said and SECRET.encode() not in said
+
+
+def test_a_secret_in_two_writes_is_one(pipe):
+    weir = pipe()
+    weir.stdin.write(b"use " + SECRET[:17].encode())
+    weir.stdin.write(SECRET[17:].encode() + b" now\n")
+    said = weir.stdout.read(4096)
+    assert said.startswith(b"use ~redacted.github.") and said.endswith(b"~ now\n")
+
+
+def test_a_key_that_was_cut_does_not_hold_the_log_back(pipe):
+    weir = pipe()
+    weir.stdin.write(b"-----BEGIN RSA PRIV" b"ATE KEY-----\n" + b"A" * 64 + b"\n2031-04-05 worker started again\n")
+    said = b""
+    while b"again\n" not in said:
+        said += weir.stdout.read(4096)
+    assert b"AAAA" not in said and b"~redacted.pem." in said
+
+
+def test_who_stops_reading_ends_it(pipe):
+    weir = pipe()
+    weir.stdout.close()
+    try:
+        for _ in range(100):
+            weir.stdin.write(b"a line\n" * 1000)
+    except BrokenPipeError:
+        pass
+    assert weir.wait(timeout=30) == 69
+    assert weir.stderr.read() == b"weir redact: standard output: Broken pipe\n"
+
+
+def test_a_reader_that_is_slow_gets_all_of_it(pipe):
+    weir = pipe()
+    os.set_blocking(weir.stdout.fileno(), True)
+    text = b"".join(b"%d password=hunter2\n" % n for n in range(20000))
+    if os.fork() == 0:
+        weir.stdin.write(text)
+        os._exit(0)
+    weir.stdin.close()
+    said = b""
+    while piece := weir.stdout.read(1000):
+        said += piece
+    lines = said.split(b"\n")
+    assert len(lines) == 20001 and b"hunter2" not in said
+    assert all(line.startswith(b"%d password=~redacted.password.k0." % n) for n, line in enumerate(lines[:-1]))
+
+
+def test_explain_names_what_was_found_and_why_and_never_the_value():
+    told = subprocess.run([binary(), "redact", "--explain"], text=True, capture_output=True, check=True,
+                          input="first line\na password=hunter" "2hunter2 " + SECRET + "\n")
+    assert told.stdout.splitlines() == [
+        "22-36 password: the key before it",
+        "37-77 github: its own shape",
+    ]
+    assert "hunter2" not in told.stdout + told.stderr and SECRET not in told.stdout + told.stderr
+
+
+def test_explain_of_a_text_without_secrets_says_nothing():
+    told = subprocess.run([binary(), "redact", "--explain"], text=True, capture_output=True, check=True, input="a b\n")
+    assert told.stdout == ""

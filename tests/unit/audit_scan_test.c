@@ -1,0 +1,608 @@
+/*
+ * audit_scan_test.c - secrets in codes, in odd places, and without a name; what it costs
+ *
+ * Secrets stand here in pieces, so that no scanner of source code takes this file for
+ * a leak.
+ */
+#include "audit/scan.h"
+
+#include <linux/audit.h>
+#include <linux/filter.h>
+#include <linux/seccomp.h>
+#include <stddef.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/prctl.h>
+#include <sys/syscall.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "audit/stream.h"
+#include "unit.h"
+
+/* What $ stands for in a text: a token, and what must not be seen of it. */
+#define TOKEN \
+	"gh" \
+	"p_0123456789abcdefghijABCDEFGHIJ012345"
+#define BODY "0123456789abcdefghij"
+
+static struct redactor *
+keyed(void)
+{
+	return redactor_new(STR("a key"), "k1");
+}
+
+static struct buf
+redacted(const struct redactor *r, enum redact_as as, struct str in)
+{
+	struct buf out;
+
+	buf_init(&out, 1 << 27);
+	redact(r, as, in, &out);
+	return out;
+}
+
+static bool
+holds(const struct buf *b, const char *word)
+{
+	return memmem(b->p, b->n, word, strlen(word)) != NULL;
+}
+
+/* ---- codes */
+
+static void
+put_hex(struct buf *b, const char *prefix, bool is_upper, struct str s)
+{
+	for (size_t i = 0; i < s.n; i++)
+		buf_fmt(b, is_upper ? "%s%02X" : "%s%02x", prefix, (unsigned char)s.p[i]);
+}
+
+static void
+put_json(struct buf *b, struct str s)
+{
+	for (size_t i = 0; i < s.n; i++)
+		if (s.p[i] == '"' || s.p[i] == '\\')
+			buf_fmt(b, "\\%c", s.p[i]);
+		else if (i % 3 == 0)
+			buf_fmt(b, "\\u%04x", (unsigned char)s.p[i]);
+		else
+			buf_char(b, s.p[i]);
+}
+
+static void
+put_html(struct buf *b, struct str s)
+{
+	for (size_t i = 0; i < s.n; i++)
+		if (s.p[i] == '"')
+			buf_text(b, "&quot;");
+		else if (i % 3 == 0)
+			buf_fmt(b, "&#%u;", (unsigned char)s.p[i]);
+		else if (i % 3 == 1)
+			buf_fmt(b, "&#x%X;", (unsigned char)s.p[i]);
+		else
+			buf_char(b, s.p[i]);
+}
+
+static void
+put_base64(struct buf *b, const char *last, struct str s)
+{
+	char digits[65] =
+	    "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789";
+
+	memcpy(digits + 62, last, 2);
+	for (size_t i = 0; i < s.n; i += 3) {
+		unsigned v = 0;
+
+		for (size_t k = 0; k < 3; k++)
+			v = v << 8 | (i + k < s.n ? (unsigned char)s.p[i + k] : 0);
+		for (size_t k = 0; k < 4 && i + k <= s.n; k++)
+			buf_char(b, digits[v >> (18 - 6 * k) & 63]);
+	}
+}
+
+enum code { PERCENT, PERCENT_UPPER, JSON, HTML, BASE64, BASE64URL, HEX, CODES };
+
+static const char *const code_name[] = { "percent", "percent, capitals", "JSON", "HTML",
+	"base64", "base64url", "hex" };
+
+static struct buf
+coded(enum code code, struct str s)
+{
+	struct buf b;
+
+	buf_init(&b, 1 << 20);
+	switch (code) {
+	case PERCENT:
+	case PERCENT_UPPER:
+		put_hex(&b, "%", code == PERCENT_UPPER, s);
+		break;
+	case JSON:
+		put_json(&b, s);
+		break;
+	case HTML:
+		put_html(&b, s);
+		break;
+	case BASE64:
+		put_base64(&b, "+/", s);
+		break;
+	case BASE64URL:
+		put_base64(&b, "-_", s);
+		break;
+	case HEX:
+		put_hex(&b, "", false, s);
+		break;
+	case CODES:
+		break;
+	}
+	return b;
+}
+
+/* Whatever comes out, undone or not, must be no secret: it is looked for as it went in.
+ */
+static void
+assert_masked(const struct redactor *r, const char *what, struct str code)
+{
+	struct buf in, out;
+
+	buf_init(&in, 1 << 20);
+	buf_fmt(&in, "before %.*s after\n", STR_ARG(code));
+	out = redacted(r, REDACT_TEXT, buf_view(&in));
+	struct str middle = str_sub(code, code.n / 3, code.n / 3);
+	if (memmem(out.p, out.n, middle.p, middle.n) != NULL ||
+	    !holds(&out, "~redacted.") || !holds(&out, "before ") ||
+	    !holds(&out, " after"))
+		fail_msg("%s: %s -> %s", what, buf_cstr(&in), buf_cstr(&out));
+	buf_fini(&in);
+	buf_fini(&out);
+}
+
+static void
+test_a_secret_is_found_in_each_code(void **state)
+{
+	struct redactor *r = keyed();
+
+	(void)state;
+	for (int code = 0; code < CODES; code++) {
+		struct buf b =
+		    coded((enum code)code, STR("authorization: Bearer " TOKEN));
+
+		assert_masked(r, code_name[code], buf_view(&b));
+		buf_fini(&b);
+	}
+	redactor_free(r);
+}
+
+static void
+test_a_secret_is_found_in_codes_three_deep(void **state)
+{
+	struct redactor *r = keyed();
+
+	(void)state;
+	for (int a = 0; a < CODES; a++)
+		for (int c = 0; c < CODES; c++)
+			for (int d = 0; d < CODES; d++) {
+				struct buf one = coded((enum code)a, STR("token=" TOKEN));
+				struct buf two = coded((enum code)c, buf_view(&one));
+				struct buf three = coded((enum code)d, buf_view(&two));
+
+				assert_masked(r, code_name[d], buf_view(&three));
+				buf_fini(&one);
+				buf_fini(&two);
+				buf_fini(&three);
+			}
+	redactor_free(r);
+}
+
+static void
+test_base64_is_found_wherever_in_a_run_it_begins(void **state)
+{
+	struct redactor *r = keyed();
+
+	(void)state;
+	for (size_t before = 0; before < 9; before++) {
+		struct buf b;
+
+		buf_init(&b, 1 << 16);
+		buf_str(&b, str_sub(STR("x1X2y3Y4z"), 0, before));
+		put_base64(&b, "+/", STR("user=svc " TOKEN));
+		assert_masked(r, "base64 behind letters", buf_view(&b));
+		buf_fini(&b);
+	}
+	redactor_free(r);
+}
+
+/* ---- forms */
+
+static const struct {
+	const char *what;
+	enum redact_as as;
+	const char *in; /* $ stands for TOKEN, | for nothing */
+	const char *gone;
+	const char *stays;
+} forms[] = {
+	{ "JSON in a line", REDACT_TEXT,
+	    "12 INFO env=[{\"name\":\"DB_PASSWORD\",\"value\":\"two wo|rds\"}] end",
+	    "two words", "] end" },
+	{ "a number in JSON in a line", REDACT_TEXT, "cfg={\"pin\": 48|15, \"n\": 7} ok",
+	    "4815", "\"n\": 7} ok" },
+	{ "an object behind a key", REDACT_TEXT,
+	    "credentials={\"login\":\"svc\",\"x\":\"hun|ter\"} ok", "hunter", " ok" },
+	{ "JSON in JSON in JSON", REDACT_JSON,
+	    "{\"a\":\"{\\\"b\\\":\\\"{\\\\\\\"password\\\\\\\":12|34}\\\"}\",\"n\":1}",
+	    "1234", "\"n\":1" },
+	{ "a raw header list", REDACT_JSON,
+	    "{\"rawHeaders\":[\"Host\",\"a.example\",\"X-Api-Key\",\"hun|ter2\","
+	    "\"Accept\",\"*/*\"]}",
+	    "hunter2", "*/*" },
+	{ "key and value", REDACT_JSON,
+	    "[{\"key\":\"api_token\",\"value\":\"hun|ter2\"},{\"key\":\"a\",\"value\":"
+	    "\"b\"}]",
+	    "hunter2", "\"b\"" },
+	{ "an environment", REDACT_JSON,
+	    "{\"env\":[\"PATH=/bin\",\"DB_PASSWORD=two wo|rds\"]}", "two words",
+	    "PATH=/bin" },
+	{ "a header in a list", REDACT_JSON, "[\"Authorization: Bearer $\"]", BODY,
+	    "Authorization" },
+	{ "a schema's default", REDACT_JSON,
+	    "{\"password\":{\"type\":\"string\",\"default\":\"hun|ter2\",\"minLength\":8}"
+	    "}",
+	    "hunter2", "\"minLength\":8" },
+	{ "a private JWK", REDACT_JSON,
+	    "{\"kty\":\"EC\",\"crv\":\"P-256\",\"x\":"
+	    "\"f83OJ3D2xF1Bg8vub9tLe1gHMzV76e8Tus9uPHvRVEU\",\"d\":\"jpsQnnGQmL-"
+	    "YBIffH1136cspYG6-0iY7|X1fCE9-E9LI\"}",
+	    "jpsQnnGQ", "f83OJ3D2" },
+	{ "a form", REDACT_TEXT,
+	    "grant_type=password&username=svc&password=hun|ter2&scope=a", "hunter2",
+	    "&scope=a" },
+	{ "a signed URL", REDACT_URL,
+	    "https://d.example/f?Expires=1&Signature=hun|ter2hunter2__&Key-Pair-Id=K1",
+	    "hunter2", "Key-Pair-Id=K1" },
+	{ "a password file", REDACT_TEXT, "db.example:5432:orders:app:hun|ter2\n",
+	    "hunter2", "db.example:5432:orders:app:" },
+	{ "a netrc of lines", REDACT_TEXT,
+	    "machine a\n  login svc\n  password hun|ter2\n", "hunter2", "login svc" },
+	{ "a hashed password", REDACT_TEXT,
+	    "svc:$2y|$10$abcdefghijklmnopqrstuuABCDEFGHIJKLMNOPQRSTUVWXYZ01234",
+	    "ABCDEFGHIJ", "svc:" },
+	{ "HTML", REDACT_TEXT,
+	    "<pre>{&quot;password&quot;: &quot;two wo|rds&quot;}</pre>", "two words",
+	    "</pre>" },
+	{ "docker's login", REDACT_JSON,
+	    "{\"auths\":{\"r.example\":{\"auth\":\"c3ZjOmh1bnRlcjJodW50|ZXIy\"}}}",
+	    "c3ZjOmh1", "r.example" },
+	{ "PEM, indented", REDACT_TEXT,
+	    "key: |\n  -----BEGIN EC PRIV|ATE KEY-----\n  "
+	    "QUJDREVGR0hJSktMTU5PUFFSU1RVVldYWVowMTIzNDU2Nzg5QUJDREVGR0hJSktM\n  TU5P\n  "
+	    "-----END EC PRIV|ATE KEY-----\nnext: 1\n",
+	    "QUJDREVG", "next: 1" },
+	{ "PEM, blanks for newlines", REDACT_TEXT,
+	    "k=-----BEGIN PRIV|ATE KEY----- QUJDREVGR0hJSktMTU5PUFFS "
+	    "U1RVVldYWVowMTIzNDU2Nzg5 -----END PRIV|ATE KEY----- done",
+	    "QUJDREVG", " done" },
+	{ "PEM, encrypted", REDACT_TEXT,
+	    "-----BEGIN RSA PRIV|ATE KEY-----\r\nProc-Type: 4,ENCRYPTED\r\nDEK-Info: "
+	    "AES-256-CBC,"
+	    "00\r\n\r\nQUJDREVGR0hJSktMTU5PUFFSU1RVVldYWVowMTIzNDU2Nzg5QUJDREVGR0hJSktM\r"
+	    "\n-----END RSA PRIV|ATE KEY-----\r\nend\r\n",
+	    "QUJDREVG", "end" },
+	{ "PuTTY's", REDACT_TEXT,
+	    "Private-Lines: "
+	    "1\nQUJDREVGR0hJSktMTU5PUFFSU1RVVldYWVowMTIzNDU2Nzg5QUJDREVGR0hJSktM\nPrivate"
+	    "-MAC: 00\n",
+	    "QUJDREVG", "Private-MAC" },
+	{ "no name, but a word before it", REDACT_TEXT,
+	    "pairing code ekG7lsqWPpuULIIIEtR-ve|KXsxnrF-OpB_i1b2q8 accepted", "ekG7lsqW",
+	    "accepted" },
+};
+
+static struct buf
+spelt(const char *text)
+{
+	struct buf b;
+
+	buf_init(&b, 1 << 16);
+	for (; *text != '\0'; text++)
+		if (*text == '$' && (text[1] == '"' || text[1] == '\0'))
+			buf_text(&b, TOKEN);
+		else if (*text != '|' || (text[1] == '\n'))
+			buf_char(&b, *text);
+	return b;
+}
+
+static void
+test_secrets_go_from_where_they_stand_and_the_rest_stays(void **state)
+{
+	struct redactor *r = keyed();
+
+	(void)state;
+	for (size_t i = 0; i < COUNT_OF(forms); i++) {
+		struct buf in = spelt(forms[i].in);
+		struct buf out = redacted(r, forms[i].as, buf_view(&in));
+
+		if (holds(&out, forms[i].gone) || !holds(&out, forms[i].stays))
+			fail_msg("%s: %s", forms[i].what, buf_cstr(&out));
+		buf_fini(&in);
+		buf_fini(&out);
+	}
+	redactor_free(r);
+}
+
+static void
+test_what_looks_random_and_is_no_secret_stays(void **state)
+{
+	static const char *const harmless[] = {
+		"token usage of msg_01u6VOwcYjMoK08fWi6VH7DB is 5",
+		"the key is at h1:zEvuhJp/dqW+tyGIsRQLfP38N5GGYIkL5PcDLhV+SPY=",
+		"secret rotated, image "
+		"sha256:37bd4761d7a092df06308c45ea27b08b8653d21ae458f0448dfdc371114cb6a5",
+		"public key f83OJ3D2xF1Bg8vub9tLe1gHMzV76e8Tus9uPHvRVEU loaded",
+		"key fingerprint 5eVAVoMlrcP9fGBx0y4wQnJTmfHcTzBIfVLcYAxGVht",
+		"token request_id=K7lsqWPpuULIIIEtRveKXsxnrFOpB ok",
+		"password reset at /usr/lib/x86_64-linux-gnu/security/pam_unix_2",
+		"token bucket of TokenAuthenticationProviderFactoryBean2 is full",
+		"secret 1940b13f-07bf-4bec-aed2-016461ce5ded",
+		"private 01HSYNTHKNM5QHYEY6F0CG4SYQ",
+		"no word K7lsqWPpuULIIIEtRveKXsxnrFOpB5 of it",
+		"root:x:0:0:root:/root:/bin/bash",
+		"12:34:56 host:8080: a b: c",
+		"password incorrect",
+		"  password required\n",
+	};
+	struct redactor *r = keyed();
+
+	(void)state;
+	for (size_t i = 0; i < COUNT_OF(harmless); i++) {
+		struct buf out = redacted(r, REDACT_TEXT, str_of(harmless[i]));
+
+		if (!str_eq(buf_view(&out), str_of(harmless[i])))
+			fail_msg("%s", buf_cstr(&out));
+		buf_fini(&out);
+	}
+	redactor_free(r);
+}
+
+/* ---- what it costs */
+
+static const char *const odd[] = { "eyJ.", "://a:b", "://a:b://", "password=$", "a:b@",
+	"=", "MT.", "-----BEGIN PRIVATE KEY", "-----BEGIN PRIVATE KEY-----", "~redacted.",
+	"mysql ", "Bearer ", "\\\"", "--", "AKIA", "{\"token\":[", "{\"a\":", "[[",
+	"://a:b/", "x\\", "password='", "%41 ", "%41%", "&amp;",
+	"VVVVVVVVVVVVVVVVVVVVVVVVVVVVVVVV ", "{\\\"a\\\":", "[\"a\",", "s.a ", "wandb ",
+	"$6$a$", "\\u0041 ", "key:", "a:111:", "[\"token\",\"a1\"],", "login a ", "{}{}",
+	"{ \"", "Private-Lines:" };
+
+static size_t
+work_of(const struct redactor *r, enum redact_as as, const char *unit, size_t n)
+{
+	struct buf in;
+
+	buf_init(&in, 1 << 22);
+	while (in.n < n)
+		buf_text(&in, unit);
+	size_t work = redact_work(r, as, buf_view(&in));
+	buf_fini(&in);
+	return work;
+}
+
+static void
+test_twice_as_much_is_twice_the_work(void **state)
+{
+	struct redactor *r = keyed();
+
+	(void)state;
+	for (size_t i = 0; i < COUNT_OF(odd); i++)
+		for (int as = REDACT_TEXT; as <= REDACT_URL; as++) {
+			size_t once = work_of(r, (enum redact_as)as, odd[i], 100000);
+			size_t twice = work_of(r, (enum redact_as)as, odd[i], 200000);
+
+			if (twice > 2 * once + once / 8 + 65536 || twice > 40 * 200000)
+				fail_msg(
+				    "%s as %d: %zu, then %zu", odd[i], as, once, twice);
+		}
+	redactor_free(r);
+}
+
+static void
+test_a_million_brackets_and_bytes_that_are_no_text_are_got_through(void **state)
+{
+	static const char *const units[] = { "[", "{\"a\":", "\xff\xfe",
+		"\xc3\x28 password=\x80", "{\"a\":\"" };
+	struct redactor *r = keyed();
+
+	(void)state;
+	for (size_t i = 0; i < COUNT_OF(units); i++)
+		for (int as = REDACT_TEXT; as <= REDACT_URL; as++) {
+			struct buf in;
+
+			buf_init(&in, 1 << 24);
+			for (int n = 0; n < 1000000; n++)
+				buf_text(&in, units[i]);
+			struct buf out = redacted(r, (enum redact_as)as, buf_view(&in));
+			assert_true(out.n > 0);
+			buf_fini(&in);
+			buf_fini(&out);
+		}
+	redactor_free(r);
+}
+
+/* ---- proof */
+
+static void
+test_a_rule_that_no_prefilter_lets_through_is_missed(void **state)
+{
+	struct shapes *s = shapes_new();
+	struct prefilter *f = mem_zalloc(sizeof(*f));
+
+	(void)state;
+	assert_non_null(shapes_prove(s, f));
+	shapes_free(s);
+	s = shapes_new();
+	shapes_prefilter(s, f);
+	assert_null(shapes_prove(s, f));
+	shapes_free(s);
+	free(f);
+}
+
+/* As a service manager does with MemoryDenyWriteExecute=. */
+static int
+forbid_writable_code(void)
+{
+	struct sock_filter filter[] = {
+		BPF_STMT(BPF_LD | BPF_W | BPF_ABS, offsetof(struct seccomp_data, nr)),
+		BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, __NR_mmap, 1, 0),
+		BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, __NR_mprotect, 0, 3),
+		BPF_STMT(
+		    BPF_LD | BPF_W | BPF_ABS, offsetof(struct seccomp_data, args[2])),
+		BPF_JUMP(BPF_JMP | BPF_JSET | BPF_K, PROT_EXEC, 0, 1),
+		BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ERRNO | 1),
+		BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ALLOW),
+	};
+	struct sock_fprog program = { COUNT_OF(filter), filter };
+
+	if (prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) != 0)
+		return -1;
+	return prctl(PR_SET_SECCOMP, SECCOMP_MODE_FILTER, &program);
+}
+
+static int
+interpreted_differs(void)
+{
+	if (forbid_writable_code() != 0)
+		return 2;
+	struct shapes *s = shapes_new();
+	if (shapes_are_compiled(s))
+		return 3;
+	shapes_free(s);
+	struct redactor *r = keyed();
+	for (size_t i = 0; i < COUNT_OF(forms); i++) {
+		struct buf in = spelt(forms[i].in);
+		struct buf out = redacted(r, forms[i].as, buf_view(&in));
+
+		if (holds(&out, forms[i].gone) || !holds(&out, forms[i].stays))
+			return 4;
+		buf_fini(&in);
+		buf_fini(&out);
+	}
+	redactor_free(r);
+	return 0;
+}
+
+static void
+test_where_code_may_not_be_written_patterns_are_interpreted(void **state)
+{
+	int status;
+	pid_t child = fork();
+
+	(void)state;
+	if (child == 0)
+		_exit(interpreted_differs());
+	assert_int_equal(waitpid(child, &status, 0), child);
+	assert_true(WIFEXITED(status));
+	assert_int_equal(WEXITSTATUS(status), 0);
+}
+
+/* ---- streams */
+
+static struct buf
+streamed(const struct redactor *r, enum redact_as as, struct str in, size_t first)
+{
+	struct redact_stream s;
+	struct buf out;
+
+	buf_init(&out, 1 << 24);
+	redact_stream_init(&s, r, as);
+	redact_stream_feed(&s, str_sub(in, 0, first), &out);
+	redact_stream_feed(&s, str_sub(in, first, in.n), &out);
+	redact_stream_end(&s, &out);
+	redact_stream_fini(&s);
+	return out;
+}
+
+static void
+test_wherever_it_is_split_a_stream_gives_the_same(void **state)
+{
+	struct redactor *r = keyed();
+	struct buf in;
+
+	(void)state;
+	buf_init(&in, 1 << 16);
+	for (size_t i = 0; i < COUNT_OF(forms); i++) {
+		struct buf text = spelt(forms[i].in);
+
+		buf_str(&in, buf_view(&text));
+		buf_char(&in, '\n');
+		buf_fini(&text);
+	}
+	for (int as = REDACT_TEXT; as <= REDACT_URL; as++) {
+		struct buf whole = streamed(r, (enum redact_as)as, buf_view(&in), in.n);
+
+		for (size_t at = 0; at < in.n; at += 3) {
+			struct buf parts =
+			    streamed(r, (enum redact_as)as, buf_view(&in), at);
+
+			if (!str_eq(buf_view(&whole), buf_view(&parts)))
+				fail_msg("as %d, at %zu: %s", as, at, buf_cstr(&parts));
+			buf_fini(&parts);
+		}
+		buf_fini(&whole);
+	}
+	buf_fini(&in);
+	redactor_free(r);
+}
+
+static void
+test_a_block_without_end_is_one_mark_and_bounded(void **state)
+{
+	struct redactor *r = keyed();
+	struct redact_stream s;
+	struct buf out, line;
+
+	(void)state;
+	buf_init(&out, 1 << 20);
+	buf_init(&line, 100);
+	for (int i = 0; i < 64; i++)
+		buf_char(&line, 'A');
+	buf_char(&line, '\n');
+	redact_stream_init(&s, r, REDACT_TEXT);
+	redact_stream_feed(&s,
+	    STR("one\n-----BEGIN PRIV"
+		"ATE KEY-----\n"),
+	    &out);
+	for (size_t n = 0; n < 4 * STREAM_PEM_MAX; n += line.n) {
+		redact_stream_feed(&s, buf_view(&line), &out);
+		assert_true(s.held.n <= 2 * STREAM_PEM_MAX);
+	}
+	redact_stream_feed(&s, STR("two three\n"), &out);
+	redact_stream_end(&s, &out);
+	assert_true(out.n < 100 && !holds(&out, "AAAA") && holds(&out, "one\n"));
+	assert_true(holds(&out, "\ntwo three\n") && holds(&out, "~redacted.pem."));
+	redact_stream_fini(&s);
+	buf_fini(&out);
+	buf_fini(&line);
+	redactor_free(r);
+}
+
+int
+main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(test_a_secret_is_found_in_each_code),
+		cmocka_unit_test(test_a_secret_is_found_in_codes_three_deep),
+		cmocka_unit_test(test_base64_is_found_wherever_in_a_run_it_begins),
+		cmocka_unit_test(
+		    test_secrets_go_from_where_they_stand_and_the_rest_stays),
+		cmocka_unit_test(test_what_looks_random_and_is_no_secret_stays),
+		cmocka_unit_test(test_twice_as_much_is_twice_the_work),
+		cmocka_unit_test(
+		    test_a_million_brackets_and_bytes_that_are_no_text_are_got_through),
+		cmocka_unit_test(test_a_rule_that_no_prefilter_lets_through_is_missed),
+		cmocka_unit_test(
+		    test_where_code_may_not_be_written_patterns_are_interpreted),
+		cmocka_unit_test(test_wherever_it_is_split_a_stream_gives_the_same),
+		cmocka_unit_test(test_a_block_without_end_is_one_mark_and_bounded),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
