@@ -150,9 +150,8 @@ on_assignment(struct walk *w, struct str raw, size_t at)
 			return false;
 	if ((kind = kind_by_name(w, str_sub(raw, 0, equals))) == NULL)
 		return false;
-	look_value(w->scan, kind, why_pair, str_sub(raw, equals + 1, raw.n),
+	return look_value(w->scan, kind, why_pair, str_sub(raw, equals + 1, raw.n),
 	    w->base + at + equals + 1, SPAN_JSON);
-	return true;
 }
 
 static void
@@ -169,9 +168,10 @@ on_string(struct walk *w, struct str raw, size_t at, struct str text)
 		kind = "token";
 	if (kind == NULL && w->key.n > 0 && w->key.n <= 2 && is_jwk_member(w->key, text))
 		kind = "private-key";
-	if (kind != NULL)
-		look_value(w->scan, kind, why, raw, w->base + at, SPAN_JSON);
-	else if (!is_free || !on_assignment(w, raw, at))
+	bool is_masked =
+	    kind != NULL ? look_value(w->scan, kind, why, raw, w->base + at, SPAN_JSON)
+			 : is_free && on_assignment(w, raw, at);
+	if (!is_masked)
 		scan_text(w->scan, raw, w->base + at, SCAN_JSON);
 	note_pair(w, text);
 }
@@ -416,11 +416,14 @@ mask_cookies(struct scan *s, struct str value, size_t base, bool is_set)
 		if (!str_find(pair, '=', &at))
 			at = (size_t)-1; /* no name: all of it is the value */
 		struct str secret = str_trim(str_sub(pair, at + 1, pair.n));
-		look_value(s, "cookie", why_cookie, secret,
-		    base + (size_t)(secret.p - value.p), SPAN_PLAIN);
+		size_t begin = base + (size_t)(secret.p - value.p);
+		if (!look_value(s, "cookie", why_cookie, secret, begin, SPAN_PLAIN))
+			scan_text(s, secret, begin, SCAN_TEXT);
 		if (is_set)
-			return; /* attributes follow */
+			break; /* attributes follow */
 	}
+	if (rest.n > 0)
+		scan_text(s, rest, base + (size_t)(rest.p - value.p), SCAN_TEXT);
 }
 
 static void
@@ -442,8 +445,8 @@ look_field(struct scan *s, struct str field, size_t base)
 		scan_text(s, field, base, SCAN_TEXT);
 	else if (strcmp(kind, "cookie") == 0)
 		mask_cookies(s, value, at, str_eq_nocase(name, STR("set-cookie")));
-	else
-		look_value(s, kind, why_field, value, at, SPAN_PLAIN);
+	else if (!look_value(s, kind, why_field, value, at, SPAN_PLAIN))
+		scan_text(s, value, at, SCAN_TEXT);
 }
 
 void

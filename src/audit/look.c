@@ -289,7 +289,8 @@ value_text(const struct piece *p, const struct value *v)
 	return str_sub(p->text, v->from, v->to - v->from);
 }
 
-static void
+/* False: it is harmless, or a mark. */
+static bool
 mask_value(struct piece *p, const char *kind, const char *why, const struct value *v)
 {
 	struct str text = value_text(p, v);
@@ -298,8 +299,10 @@ mask_value(struct piece *p, const char *kind, const char *why, const struct valu
 
 	if (strcmp(kind, "authorization") == 0)
 		skip = value_skip_scheme(text, &has_parameters);
-	if (!value_is_harmless(str_sub(text, skip, text.n)))
-		piece_mask(p, kind, why, v->from + skip, v->to, v->code);
+	if (value_is_harmless(str_sub(text, skip, text.n)))
+		return false;
+	piece_mask(p, kind, why, v->from + skip, v->to, v->code);
+	return true;
 }
 
 /* The n of "\n" before a name is no letter of it, nor is what a name cannot end with. */
@@ -344,12 +347,10 @@ look_key(struct piece *p, size_t at)
 	find_value(p, &key, kind, at, &v);
 	p->scan->work += v.next - at;
 	if (value_is_harmless(value_text(p, &v)))
-		return v.next;
+		return v.from; /* what only looks like a reference may hold a token */
 	if (v.next == v.to)
 		trim_end(p->text, &v);
-	if (!value_is_harmless(value_text(p, &v)))
-		mask_value(p, kind, why_key, &v);
-	return v.next;
+	return mask_value(p, kind, why_key, &v) ? v.next : v.from;
 }
 
 /* ---- scheme://user:password@host */
@@ -446,7 +447,7 @@ look_userinfo(struct piece *p, size_t at)
 			return from;
 	}
 	mask_userinfo(p, at, from, from + last);
-	return from + last;
+	return from; /* a name that is no secret by its place may be a token */
 }
 
 /* ---- --password VALUE */
@@ -477,8 +478,7 @@ look_option(struct piece *p, size_t at)
 	if (!quoted_value(p->text, from, &v))
 		unquoted_value(p, from, ends_of(p, &key, false), &v);
 	p->scan->work += v.next - at;
-	mask_value(p, kind, why_option, &v);
-	return v.next;
+	return mask_value(p, kind, why_option, &v) ? v.next : v.from;
 }
 
 /* ---- lines of password files */
@@ -594,12 +594,12 @@ look_pem(struct piece *p, size_t at)
 	return end;
 }
 
-void
+bool
 look_value(struct scan *s, const char *kind, const char *why, struct str value,
     size_t base, enum span_code code)
 {
 	struct piece p = { .scan = s, .whole = value, .text = value, .base = base };
 	struct value v = { 0, value.n, value.n, code };
 
-	mask_value(&p, kind, why, &v);
+	return mask_value(&p, kind, why, &v);
 }

@@ -19,8 +19,11 @@ size_t look_pgpass(struct piece *p, size_t at);   /* host:5432:base:user:passwor
 size_t look_netrc(struct piece *p, size_t at);    /* a line that is "password VALUE" */
 size_t look_key(struct piece *p, size_t at);      /* the = or : behind a key */
 
-/* The value of a key whose name says `kind`: all of it but an Authorization scheme. */
-void look_value(struct scan *s, const char *kind, const char *why, struct str value,
+/*
+ * The value of a key whose name says `kind`: all of it but an Authorization scheme is
+ * masked.  False: it looks harmless.
+ */
+bool look_value(struct scan *s, const char *kind, const char *why, struct str value,
     size_t base, enum span_code code);
 
 #endif

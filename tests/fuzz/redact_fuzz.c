@@ -1,39 +1,69 @@
 /*
  * redact_fuzz.c - any bytes, in each form: no crash, twice is once, a stream gives the
- * same
+ * same wherever it is split, and a secret that stands somewhere in them is masked
  */
 #include <assert.h>
+#include <string.h>
 
 #include "audit/stream.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
+
+#define BODY "0123456789abcdefghijABCDEFGHIJ012345"
+
+/* Each with BODY in it, in pieces: no scanner of source code shall find one. */
+static const char *const secrets[] = { "gh"
+				       "p_" BODY,
+	"sk-"
+	"ant-api03-" BODY,
+	"np"
+	"m_" BODY,
+	"gl"
+	"pat-" BODY,
+	"Bearer " BODY };
 
 static struct buf
 pass(const struct redactor *r, enum redact_as as, struct str in)
 {
 	struct buf out;
 
-	buf_init(&out, 1 << 24);
+	buf_init(&out, 1 << 26);
 	redact(r, as, in, &out);
 	return out;
 }
 
-static void
-feed(const struct redactor *r, enum redact_as as, struct str in)
+static struct buf
+feed(const struct redactor *r, enum redact_as as, struct str in, size_t split)
 {
 	struct redact_stream s;
 	struct buf out;
 
-	buf_init(&out, 1 << 24);
+	buf_init(&out, 1 << 26);
 	redact_stream_init(&s, r, as);
-	redact_stream_feed(&s, str_sub(in, 0, in.n / 2), &out);
-	redact_stream_feed(&s, str_sub(in, in.n / 2, in.n), &out);
+	redact_stream_feed(&s, str_sub(in, 0, split), &out);
+	redact_stream_feed(&s, str_sub(in, split, in.n), &out);
 	redact_stream_end(&s, &out);
 	redact_stream_fini(&s);
+	return out;
+}
+
+static void
+look_for_secret(const struct redactor *r, enum redact_as as, struct str in, size_t at,
+    const char *secret)
+{
+	struct buf planted;
+
+	buf_init(&planted, 1 << 26);
+	buf_str(&planted, str_sub(in, 0, at));
+	buf_fmt(&planted, " %s ", secret);
+	buf_str(&planted, str_sub(in, at, in.n));
+	struct buf out = pass(r, as, buf_view(&planted));
+	assert(memmem(out.p, out.n, BODY, strlen(BODY)) == NULL);
+	buf_fini(&planted);
 	buf_fini(&out);
 }
 
-/* The first byte chooses the form. */
+/* The first byte chooses the form and the secret, the second where it stands. */
 int
 LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
@@ -41,16 +71,24 @@ LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 
 	if (r == NULL)
 		r = redactor_new(STR("a key"), "k1");
-	if (size == 0)
+	if (size < 2)
 		return 0;
 	enum redact_as as = (enum redact_as)(data[0] % 4);
-	struct str in = { (const char *)data + 1, size - 1 };
+	struct str in = { (const char *)data + 2, size - 2 };
+	size_t at = in.n * data[1] / 256;
 	struct buf once = pass(r, as, in);
 	struct buf twice = pass(r, as, buf_view(&once));
+	struct buf whole = feed(r, as, in, in.n);
+	struct buf parts = feed(r, as, in, at);
 
 	assert(str_eq(buf_view(&once), buf_view(&twice)));
-	feed(r, as, in);
+	assert(str_eq(buf_view(&whole), buf_view(&parts)));
+	if (memmem(in.p, in.n, BODY, strlen(BODY)) == NULL)
+		look_for_secret(r, as, in, at,
+		    secrets[data[0] / 4 % (sizeof(secrets) / sizeof(*secrets))]);
 	buf_fini(&once);
 	buf_fini(&twice);
+	buf_fini(&whole);
+	buf_fini(&parts);
 	return 0;
 }
