@@ -1,6 +1,7 @@
 """weir redact in a pipe: what a program beside it sees, and when."""
-import os
+import signal
 import subprocess
+import threading
 
 import pytest
 
@@ -23,7 +24,9 @@ def pipe():
     yield start
     for weir in started:
         weir.kill()
-        weir.communicate()
+        weir.wait()
+        for stream in (weir.stdin, weir.stdout, weir.stderr):
+            stream.close()
 
 
 @pytest.mark.parametrize("form", ["text", "url", "json"])
@@ -62,21 +65,25 @@ def test_who_stops_reading_ends_it(pipe):
             weir.stdin.write(b"a line\n" * 1000)
     except BrokenPipeError:
         pass
-    assert weir.wait(timeout=30) == 69
-    assert weir.stderr.read() == b"weir redact: standard output: Broken pipe\n"
+    assert weir.wait(timeout=30) == -signal.SIGPIPE  # as any filter
+    assert weir.stderr.read() == b""
 
 
 def test_a_reader_that_is_slow_gets_all_of_it(pipe):
     weir = pipe()
-    os.set_blocking(weir.stdout.fileno(), True)
     text = b"".join(b"%d password=hunter2\n" % n for n in range(20000))
-    if os.fork() == 0:
-        weir.stdin.write(text)
-        os._exit(0)
-    weir.stdin.close()
+
+    def write():
+        with weir.stdin as to:
+            for at in range(0, len(text), 4096):
+                to.write(text[at:at + 4096])
+
+    writer = threading.Thread(target=write)
+    writer.start()
     said = b""
     while piece := weir.stdout.read(1000):
         said += piece
+    writer.join()
     lines = said.split(b"\n")
     assert len(lines) == 20001 and b"hunter2" not in said
     assert all(line.startswith(b"%d password=~redacted.password.k0." % n) for n, line in enumerate(lines[:-1]))
