@@ -104,26 +104,62 @@ chain_seal(struct chain *c, struct str line, struct buf *out)
 	buf_char(out, '\n');
 }
 
-/* `,"KEY":"` and 64 hex digits and `"` at the end of s. */
+void
+chain_digest(struct str line, char out[static CHAIN_HEX])
+{
+	struct chain c;
+
+	chain_init(&c, STR_NONE);
+	chain_continue(&c, line);
+	memcpy(out, c.head, sizeof(c.head));
+	chain_fini(&c);
+}
+
+/* Takes `,"KEY":"` and 64 hex digits and `"` off the end of s. */
 static bool
-ends_with_member(struct str s, struct str key)
+take_member(struct str *s, struct str key, struct str *digits)
 {
 	size_t n = key.n + HEX_DIGITS + 1;
 
-	if (s.n < n || s.p[s.n - 1] != '"' || !str_starts(str_sub(s, s.n - n, n), key))
+	if (s->n < n || s->p[s->n - 1] != '"' ||
+	    !str_starts(str_sub(*s, s->n - n, n), key))
 		return false;
-	for (size_t i = s.n - 1 - HEX_DIGITS; i < s.n - 1; i++)
-		if (!ascii_is_hex(s.p[i]))
+	*digits = str_sub(*s, s->n - 1 - HEX_DIGITS, HEX_DIGITS);
+	for (size_t i = 0; i < digits->n; i++)
+		if (!ascii_is_hex(digits->p[i]))
 			return false;
+	s->n -= n;
+	return true;
+}
+
+static bool
+read_prev(struct str line, struct str *prev)
+{
+	struct str mac;
+
+	if (!str_starts(line, STR("{")) || !str_ends(line, STR("}")))
+		return false;
+	line.n--;
+	(void)take_member(&line, STR(mac_key), &mac);
+	return take_member(&line, STR(prev_key), prev);
+}
+
+bool
+chain_prev(struct str line, char prev[static CHAIN_HEX])
+{
+	struct str digits;
+
+	if (!read_prev(line, &digits))
+		return false;
+	memcpy(prev, digits.p, HEX_DIGITS);
+	prev[HEX_DIGITS] = '\0';
 	return true;
 }
 
 bool
 chain_is_sealed(struct str line)
 {
-	if (!str_starts(line, STR("{")) || !str_ends(line, STR("}")))
-		return false;
-	line.n--;
-	return ends_with_member(line, STR(prev_key)) ||
-	       ends_with_member(line, STR(mac_key));
+	struct str prev;
+
+	return read_prev(line, &prev);
 }

@@ -23,8 +23,11 @@
 
 #include "audit/chain.h"
 #include "audit/logfile.h"
+#include "audit/past.h"
 #include "audit/record.h"
+#include "audit/segments.h"
 #include "base/count.h"
+#include "base/list.h"
 #include "base/log.h"
 
 #define POLL_MS 40     /* how late a line may be */
@@ -39,6 +42,17 @@
 #define TORN_MOST 16                 /* each is one time that weir died while it wrote */
 #define SYSTEM_ROOM 256              /* lines without a place */
 #define KEEP_BYTES ((size_t)1 << 20) /* a buffer that once grew larger is given back */
+
+/* Who waits until lines are in the file.  Who asked and the writer meet under the lock.
+ */
+struct journal_wait {
+	struct list link; /* in journal.waits or .due; alone once it was told */
+	struct journal *j;
+	struct loop *on;
+	void (*done)(void *arg, bool is_written); /* NULL: cancelled */
+	void *arg;
+	bool is_written;
+};
 
 struct journal {
 	struct logfile file;
@@ -56,14 +70,16 @@ struct journal {
 	size_t queued, queued_system; /* lines in it: with a place, without */
 	size_t waiting;               /* lines with a place in queue and batch */
 	uint64_t dropped;
-	char head[CHAIN_HEX]; /* of the last line written */
-	bool is_sleeping;     /* the writer waits for a line */
-	bool is_gathering;    /* it waits for more lines */
+	char head[CHAIN_HEX];   /* of the last line written */
+	bool is_sleeping;       /* the writer waits for a line */
+	bool is_gathering;      /* it waits for more lines */
+	struct list waits, due; /* for lines in queue; in batch */
 	bool wants_reopen, wants_stop;
 
 	pthread_t thread; /* what follows is the writer's */
 	bool is_started;
 	struct chain chain;
+	uint64_t chained; /* lines of it, as far as is known */
 	struct buf taken; /* what was in the queue */
 	struct buf batch; /* sealed lines */
 	size_t written;   /* how much of the batch is in the file */
@@ -80,6 +96,41 @@ now_ms(void)
 	return clock_mono_us() / 1000;
 }
 
+/* ---- who waits */
+
+static void
+deliver(void *arg)
+{
+	struct journal_wait *w = arg;
+
+	if (w->done != NULL)
+		w->done(w->arg, w->is_written);
+	free(w);
+}
+
+/* Called with the lock. */
+static void
+tell(struct list *waits, bool is_written)
+{
+	while (!list_is_empty(waits)) {
+		struct journal_wait *w =
+		    list_entry(waits->next, struct journal_wait, link);
+
+		list_remove(&w->link);
+		w->is_written = is_written;
+		loop_post(w->on, deliver, w);
+	}
+}
+
+static void
+tell_ill(struct journal *j)
+{
+	pthread_mutex_lock(&j->lock);
+	tell(&j->due, j->drops);
+	tell(&j->waits, j->drops);
+	pthread_mutex_unlock(&j->lock);
+}
+
 /* ---- health */
 
 static void
@@ -87,7 +138,9 @@ become_ill(struct journal *j, const char *what, int error)
 {
 	count_add(COUNT_AUDIT_ERRORS, 1);
 	j->retry_at = now_ms() + RETRY_MS;
-	if (!atomic_exchange(&j->is_healthy, false))
+	bool was_healthy = atomic_exchange(&j->is_healthy, false);
+	tell_ill(j);
+	if (!was_healthy)
 		return;
 	log_error(what, "path", j->file.path, "err", strerror(error), "then",
 	    j->drops ? "records are dropped" : "new exchanges are refused");
@@ -115,6 +168,7 @@ static void
 seal(struct journal *j, struct str line)
 {
 	chain_seal(&j->chain, line, &j->batch);
+	j->chained++;
 	j->lines++;
 }
 
@@ -159,6 +213,7 @@ settle(struct journal *j)
 	pthread_mutex_lock(&j->lock);
 	j->waiting -= j->holds;
 	memcpy(j->head, j->chain.head, sizeof(j->head));
+	tell(&j->due, true);
 	pthread_mutex_unlock(&j->lock);
 	atomic_fetch_sub(&j->used, j->holds);
 	count_add(COUNT_AUDIT_RECORDS, (int64_t)j->lines);
@@ -265,11 +320,22 @@ look_after_file(struct journal *j)
 
 /* ---- the writer's turn */
 
+/* All that was handed over is in the file. */
+static void
+tell_nothing_waits(struct journal *j)
+{
+	pthread_mutex_lock(&j->lock);
+	tell(&j->due, true);
+	pthread_mutex_unlock(&j->lock);
+}
+
 static void
 flush(struct journal *j)
 {
-	if (j->batch.n == 0)
+	if (j->batch.n == 0) {
+		tell_nothing_waits(j);
 		return;
+	}
 	look_after_file(j);
 	if (j->is_lost) { /* what would be written now nobody could read */
 		become_ill(j, "audit log was removed", ENOENT);
@@ -322,6 +388,14 @@ next_turn(const struct journal *j)
 	return poll;
 }
 
+/* Called with the lock: is there something that is not left waiting? */
+static bool
+has_enough(const struct journal *j)
+{
+	return !list_is_empty(&j->waits) ||
+	       (j->is_gathering ? j->queue.n >= GATHERED : j->queue.n > 0);
+}
+
 /* Called with the lock: waits for lines, a request, or the time something is due. */
 static void
 wait_for_work(struct journal *j)
@@ -333,8 +407,7 @@ wait_for_work(struct journal *j)
 	while (!j->wants_reopen && !j->wants_stop && (at == 0 || now_ms() < at)) {
 		if (at == 0 && !j->is_sleeping)
 			break;
-		if (j->batch.n == 0 &&
-		    (j->is_gathering ? j->queue.n >= GATHERED : j->queue.n > 0))
+		if (j->batch.n == 0 && has_enough(j))
 			break;
 		if (at == 0)
 			pthread_cond_wait(&j->wake, &j->lock);
@@ -355,6 +428,12 @@ take_queue(struct journal *j)
 	j->calm = j->taken.n > 0 ? 0 : j->calm + (j->calm < CALM_POLLS);
 	j->holds = j->queued;
 	j->queued = j->queued_system = 0;
+	while (!list_is_empty(&j->waits)) {
+		struct list *w = j->waits.next;
+
+		list_remove(w);
+		list_append(&j->due, w);
+	}
 }
 
 /* False when that was the last turn. */
@@ -406,12 +485,10 @@ write_lines(void *arg)
 static void
 name_torn(struct journal *j, struct str torn)
 {
-	struct chain digest;
+	char digest[CHAIN_HEX];
 
-	chain_init(&digest, STR_NONE);
-	chain_continue(&digest, torn);
-	say(j, "torn_line", "bytes", NUM((int64_t)torn.n), "sha256", digest.head);
-	chain_fini(&digest);
+	chain_digest(torn, digest);
+	say(j, "torn_line", "bytes", NUM((int64_t)torn.n), "sha256", digest);
 	log_warn("audit log ended in a torn line", "path", j->file.path);
 }
 
@@ -476,6 +553,32 @@ read_tail(struct journal *j)
 	return error;
 }
 
+/* What the weir before this one left open has no other end. */
+static void
+end_lost(struct journal *j)
+{
+	struct past past;
+	struct buf line;
+	size_t n = 0;
+
+	past_init(&past);
+	buf_init(&line, 2 * LINE_MAX_BYTES);
+	segments_recall(&j->file, &past);
+	j->chained += past.lines;
+	while (n < past.open.n && past_next(&past, journal_next_seq(j), &line)) {
+		seal(j, buf_view(&line));
+		buf_reset(&line);
+		n++;
+	}
+	if (past.open.n > 0)
+		log_warn("weir did not end what it began: exchanges are recorded as lost",
+		    "path", j->file.path, "open", NUM((int64_t)past.open.n), "lost",
+		    NUM((int64_t)n));
+	count_add(COUNT_AUDIT_LOST, (int64_t)n);
+	buf_fini(&line);
+	past_fini(&past);
+}
+
 static struct journal *
 journal_new(const struct journal_options *o)
 {
@@ -489,6 +592,8 @@ journal_new(const struct journal_options *o)
 	j->path = j->is_null ? NULL : mem_strdup(o->path);
 	j->file.fd = -1;
 	atomic_init(&j->is_healthy, true);
+	list_init(&j->waits);
+	list_init(&j->due);
 	pthread_mutex_init(&j->lock, NULL);
 	pthread_condattr_init(&attr);
 	pthread_condattr_setclock(&attr, CLOCK_MONOTONIC);
@@ -525,8 +630,10 @@ journal_open(const struct journal_options *o)
 	if (j->is_null)
 		return j;
 	if ((error = logfile_open(&j->file, j->path, o->uid, o->gid)) == 0 &&
-	    (error = read_tail(j)) == 0)
+	    (error = read_tail(j)) == 0) {
+		end_lost(j);
 		return j;
+	}
 	logfile_complain(o->path, error);
 	journal_free(j);
 	return NULL;
@@ -658,6 +765,54 @@ journal_write_system(struct journal *j, struct str line)
 	if (must_wake)
 		pthread_cond_signal(&j->wake);
 	return has_room;
+}
+
+/* Called with the lock: the writer turns now. */
+static void
+wake(struct journal *j)
+{
+	j->is_sleeping = j->is_gathering = false;
+	pthread_cond_signal(&j->wake);
+}
+
+struct journal_wait *
+journal_wait_start(struct journal *j, struct loop *on,
+    void (*done)(void *arg, bool is_written), void *arg)
+{
+	struct journal_wait *w;
+
+	if (j->is_null)
+		return NULL;
+	w = mem_zalloc(sizeof(*w));
+	w->j = j;
+	w->on = on;
+	w->done = done;
+	w->arg = arg;
+	pthread_mutex_lock(&j->lock);
+	list_append(&j->waits, &w->link);
+	if (!atomic_load(&j->is_healthy))
+		tell(&j->waits, j->drops);
+	else
+		wake(j);
+	pthread_mutex_unlock(&j->lock);
+	return w;
+}
+
+void
+journal_wait_cancel(struct journal_wait *w)
+{
+	struct journal *j;
+
+	if (w == NULL)
+		return;
+	j = w->j;
+	pthread_mutex_lock(&j->lock);
+	bool is_told = list_is_empty(&w->link);
+	list_remove(&w->link);
+	w->done = NULL; /* deliver() frees it */
+	pthread_mutex_unlock(&j->lock);
+	if (!is_told)
+		free(w);
 }
 
 void

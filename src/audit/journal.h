@@ -17,6 +17,7 @@
 #include "base/loop.h"
 
 struct journal;
+struct journal_wait;
 
 struct journal_options {
 	const char *path; /* "-": stdout; NULL: records go nowhere (tests) */
@@ -41,6 +42,14 @@ bool journal_reserve(
 void journal_write(struct journal *j, struct str line);
 /* A line without a reservation: system records; false when there is no room. */
 bool journal_write_system(struct journal *j, struct str line);
+/*
+ * done(true): what this thread handed over is in the file, or may be dropped;
+ * done(false): it cannot be written now.  Once, from the loop, never inside start.
+ * NULL: there is nothing to wait for, since records go nowhere.
+ */
+struct journal_wait *journal_wait_start(struct journal *j, struct loop *on,
+    void (*done)(void *arg, bool is_written), void *arg) MUST_CHECK;
+void journal_wait_cancel(struct journal_wait *w); /* NULL is fine */
 void journal_reopen(struct journal *j);           /* SIGUSR1 */
 bool journal_is_healthy(const struct journal *j); /* for /readyz */
 uint64_t journal_next_seq(

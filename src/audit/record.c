@@ -27,6 +27,12 @@ static const char *const kinds[] = {
 	[RECORD_SYSTEM] = "system",
 };
 
+static const char *const phases[] = {
+	[RECORD_FINAL] = "final",
+	[RECORD_OPEN] = "open",
+	[RECORD_PROGRESS] = "progress",
+};
+
 static void
 open_member(struct quoter *q, const char *key, char bracket)
 {
@@ -111,13 +117,22 @@ put_would(struct quoter *q, const struct would *w)
 	json_close(&q->json, '}');
 }
 
+/* What is under way and was not let through has no decision yet. */
+static bool
+is_decided(const struct record *r)
+{
+	return r->phase == RECORD_FINAL || r->allowed;
+}
+
 static void
 put_decision(struct quoter *q, const struct record *r)
 {
 	const struct verdict *v = r->verdict;
 
-	quote_name(q, "decision", r->allowed ? "allow" : "deny");
-	quote_name(q, "reason", reason_row(r->reason)->name);
+	if (is_decided(r)) {
+		quote_name(q, "decision", r->allowed ? "allow" : "deny");
+		quote_name(q, "reason", reason_row(r->reason)->name);
+	}
 	if (v != NULL)
 		put_would(q, &v->would);
 	if (v != NULL && v->rule != NULL)
@@ -223,7 +238,7 @@ put_sent(struct quoter *q, const char *key, struct str text, size_t cap)
 	}
 	buf_init(&clean, text.n + 256);
 	buf_str(&clean, str_sub(text, 0, from));
-	redact_mark(q->redactor, "userinfo", str_sub(text, from, at), &clean);
+	redact_mark(q->redactor, "userinfo", str_sub(text, from, at - from), &clean);
 	buf_str(&clean, str_sub(text, at, text.n));
 	quote_member(q, key, REDACT_URL, buf_view(&clean), cap);
 	buf_fini(&clean);
@@ -350,7 +365,7 @@ put_outcome(struct quoter *q, const struct record *r)
 {
 	bool is_ok = r->reason == REASON_NONE;
 
-	if (r->is_open)
+	if (r->phase != RECORD_FINAL)
 		return;
 	if (r->status != 0)
 		quote_number(q, "status", (uint64_t)r->status);
@@ -377,7 +392,7 @@ put_usd(struct quoter *q, const char *key, usd_nano amount)
 }
 
 static void
-put_money(struct quoter *q, const struct record_money *m)
+put_money(struct quoter *q, const struct record_money *m, bool is_final)
 {
 	if (m == NULL)
 		return;
@@ -391,7 +406,8 @@ put_money(struct quoter *q, const struct record_money *m)
 	json_close(&q->json, '}');
 	open_member(q, "usd", '{');
 	put_usd(q, "reserved", m->reserved);
-	put_usd(q, "charged", m->charged);
+	if (is_final)
+		put_usd(q, "charged", m->charged);
 	quote_name(q, "basis", m->basis);
 	if (m->has_turn_left)
 		put_usd(q, "turn_left", m->turn_left);
@@ -429,7 +445,7 @@ record_print(const struct record *r, const struct redactor *redactor, struct buf
 	quote_name(&q, "parent", r->parent);
 	quote_number(&q, "seq", r->seq);
 	quote_name(&q, "kind", kinds[r->kind]);
-	quote_name(&q, "phase", r->is_open ? "open" : "final");
+	quote_name(&q, "phase", phases[r->phase]);
 	put_decision(&q, r);
 	put_session(&q, r);
 	put_client(&q, r);
@@ -439,7 +455,7 @@ record_print(const struct record *r, const struct redactor *redactor, struct buf
 	put_binding(&q, r);
 	put_costs(&q, r);
 	put_outcome(&q, r);
-	put_money(&q, r->money);
+	put_money(&q, r->money, r->phase == RECORD_FINAL);
 	if (is_traceparent(r->traceparent))
 		quote_member(
 		    &q, "traceparent", REDACT_TEXT, r->traceparent, r->traceparent.n);

@@ -13,6 +13,8 @@
 #include "base/money.h"
 #include "policy/verdict.h"
 
+/* Of those a RECORD_OPEN and each RECORD_PROGRESS come before the end is known. */
+enum record_phase { RECORD_FINAL, RECORD_OPEN, RECORD_PROGRESS };
 enum record_kind { RECORD_CONNECT, RECORD_HTTP, RECORD_GATEWAY, RECORD_SYSTEM };
 
 #define EXCHANGE_ID 27 /* 26 base32 characters and a NUL */
@@ -34,7 +36,7 @@ struct record {
 	const char *id, *parent; /* EXCHANGE_ID text */
 	uint64_t seq;
 	enum record_kind kind;
-	bool is_open; /* phase: open, before the end is known */
+	enum record_phase phase;
 	const struct verdict *verdict;
 	bool allowed;
 	enum reason reason; /* the final one: also faults after an allow */

@@ -29,6 +29,7 @@ struct settings {
 	char *audit_path; /* "-": stdout */
 	struct secret audit_key;
 	int audit_on_failure; /* enum on_failure */
+	int64_t audit_open_after, audit_progress;
 	struct secret redact_key;
 	char *redact_id;
 	char *tls_roots; /* NULL: the system's */

@@ -616,6 +616,7 @@ start_workers(struct control *c)
 {
 	block_signals(true);
 	journal_start(c->journal);
+	record_event(c, "start"); /* before any exchange: none is open behind it */
 	if (c->ledger != NULL)
 		ledger_start(c->ledger);
 	for (size_t i = 0; i < c->nworker; i++) {
@@ -804,7 +805,6 @@ start(struct control *c)
 	timer_set(c->loop, &c->watch, WATCH_EVERY);
 	timer_init(&c->head, on_head, c);
 	timer_set(c->loop, &c->head, HEAD_EVERY);
-	record_event(c, "start");
 	say_started(c);
 	notify("READY=1");
 	return 0;

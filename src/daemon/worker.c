@@ -75,6 +75,8 @@ worker_new(const struct worker_options *o, const char **why)
 		e->tls = tls_home_new(o->snapshot->roots);
 	e->scratch = mem_alloc(SCRATCH);
 	buf_init(&e->text, (size_t)4 << 20);
+	trail_init(&e->trail, e->loop, o->snapshot->settings->audit_open_after,
+	    o->snapshot->settings->audit_progress);
 	list_init(&e->conns);
 	list_init(&w->entrances);
 	e->says_refusals = o->says_refusals;
@@ -229,6 +231,7 @@ worker_free(struct worker *w)
 	}
 	loop_settle(e->loop); /* while all that it may name is there */
 	close_entrances(w);
+	trail_fini(&e->trail);
 	origins_fini(&e->origins);
 	origins_fini(&e->providers);
 	tls_home_unref(e->tls);

@@ -127,6 +127,8 @@ conn_cancel(struct conn *c)
 	if (c->asked != NULL)
 		ledger_cancel(c->asked);
 	c->asked = NULL;
+	journal_wait_cancel(c->written);
+	c->written = NULL;
 	if (c->lookup != NULL)
 		lookup_cancel(c->lookup);
 	if (c->dial != NULL)
@@ -149,13 +151,29 @@ conn_cancel(struct conn *c)
 	c->dialled = NULL;
 }
 
+/* What is carried counts when that is over; the gateway counts as it goes. */
+static struct tally
+so_far(const struct conn *c, const struct exchange *x)
+{
+	struct tally t = { x->up, x->down };
+	struct tally more = { 0, 0 };
+
+	if (x == c->outer && c->x != NULL)
+		more = so_far(c, c->x);
+	else if (x == c->x && c->tunnel != NULL)
+		more = tunnel_tally(c->tunnel);
+	else if (x == c->x && c->forward != NULL)
+		more = forward_tally(c->forward);
+	return (struct tally){ t.up + more.up, t.down + more.down };
+}
+
 bool
-conn_opens(struct conn *c)
+conn_says(struct conn *c, struct exchange *x, enum record_phase phase)
 {
 	char text[ADDR_TEXT];
 
-	c->x->money = spend_money(c->x->spend);
-	return exchange_opens(c->e, c->x, source_text(c, text));
+	x->money = spend_money(x->spend);
+	return exchange_says(c->e, x, source_text(c, text), phase, so_far(c, x));
 }
 
 void

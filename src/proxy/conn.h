@@ -27,6 +27,7 @@ enum stage {
 	/* at the gateway alone: */
 	STAGE_BODY,    /* the whole request, understood */
 	STAGE_RESERVE, /* what it can cost is held */
+	STAGE_OPEN,    /* it is written that a credential will go */
 	STAGE_SHAKE,   /* TLS with the provider */
 };
 
@@ -104,8 +105,8 @@ struct conn {
 	bool is_reading, is_continued;
 	struct counter *counter;
 	struct tls_start *shaking;
-	bool is_opened; /* its `open` record is written */
-	struct buf out; /* an answer not wholly taken yet */
+	struct journal_wait *written; /* that its `open` record is */
+	struct buf out;               /* an answer not wholly taken yet */
 };
 
 /* Begins the way; who it is and its places are known.  Takes the fd. */
@@ -138,8 +139,8 @@ void conn_drop_carrier(struct conn *c);
 void conn_leave(struct conn *c);
 /* What has been asked for and has not come. */
 void conn_cancel(struct conn *c);
-/* Its `open` record; false: the journal has no room. */
-bool conn_opens(struct conn *c) MUST_CHECK;
+/* A record of its exchange before the end; false: the journal has no place. */
+bool conn_says(struct conn *c, struct exchange *x, enum record_phase phase) MUST_CHECK;
 /* One of c's own two, or NULL; with its record. */
 void conn_end_exchange(struct conn *c, struct exchange **x);
 

@@ -11,6 +11,7 @@
 #include "proxy/origin.h"
 #include "proxy/snapshot.h"
 #include "proxy/tls_home.h"
+#include "proxy/trail.h"
 #include "state/limits.h"
 #include "state/session.h"
 #include "state/tokens.h"
@@ -32,7 +33,8 @@ struct engine {
 	struct snapshot *snapshot; /* what new exchanges are judged by */
 	char *scratch;             /* SCRATCH bytes, good until the callback returns */
 	struct buf text; /* heads and records are put together here; empty between uses */
-	struct list conns; /* all connections of this worker */
+	struct trail trail; /* of exchanges that last */
+	struct list conns;  /* all connections of this worker */
 	size_t nconns;
 	size_t most; /* connections there were since memory was last given back */
 	bool is_draining;

@@ -426,7 +426,8 @@ fill_times(struct record *r, const struct exchange *x)
 }
 
 static void
-write_record(struct engine *e, const struct exchange *x, const char *client, bool is_open)
+write_record(struct engine *e, const struct exchange *x, const char *client,
+    enum record_phase phase, struct tally bytes)
 {
 	struct arena narrow;
 	arena_init(&narrow, ARENA_MAX);
@@ -435,7 +436,7 @@ write_record(struct engine *e, const struct exchange *x, const char *client, boo
 		.parent = x->parent,
 		.seq = journal_next_seq(e->journal),
 		.kind = x->kind,
-		.is_open = is_open,
+		.phase = phase,
 		.verdict = &x->verdict,
 		.allowed = x->verdict.allow,
 		.reason = x->reason,
@@ -443,8 +444,8 @@ write_record(struct engine *e, const struct exchange *x, const char *client, boo
 		.generation = x->snapshot->generation,
 		.client_addr = client,
 		.door = x->door,
-		.up = x->up,
-		.down = x->down,
+		.up = bytes.up,
+		.down = bytes.down,
 		.status = x->status,
 		.close = closers[x->closed_by],
 		.error = str_of(x->error),
@@ -481,19 +482,22 @@ count_end(const struct exchange *x)
 }
 
 bool
-exchange_opens(struct engine *e, struct exchange *x, const char *client)
+exchange_says(struct engine *e, struct exchange *x, const char *client,
+    enum record_phase phase, struct tally so_far)
 {
 	if (!journal_reserve(e->journal))
 		return false;
-	write_record(e, x, client, true);
+	write_record(e, x, client, phase, so_far);
 	return true;
 }
 
 void
 exchange_end(struct engine *e, struct exchange *x, const char *client)
 {
+	trail_end(x);
 	if (x->has_place)
-		write_record(e, x, client, false);
+		write_record(
+		    e, x, client, RECORD_FINAL, (struct tally){ x->up, x->down });
 	count_end(x);
 	arena_fini(&x->arena);
 	free(x->canonical);

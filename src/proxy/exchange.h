@@ -15,6 +15,7 @@
 #include "proxy/engine.h"
 #include "proxy/route.h"
 
+struct conn;  /* proxy/conn.h */
 struct spend; /* proxy/spend.h */
 
 enum close_by { CLOSE_NOBODY, CLOSE_CLIENT, CLOSE_ORIGIN, CLOSE_WEIR };
@@ -50,6 +51,12 @@ struct exchange {
 	enum record_kind kind;
 	const char *door;   /* its name */
 	const char *parent; /* the outer exchange's id; it outlives this one */
+
+	/* while it lasts, proxy/trail.h */
+	struct conn *conn;
+	struct list trail;
+	msec due;       /* its next record */
+	bool is_opened; /* it has an `open` record */
 
 	/* GREET: what is asked.  Slices point into the request's buffer. */
 	struct ask ask;
@@ -143,11 +150,17 @@ void exchange_resolving(struct exchange *x);
 void exchange_dialling(struct exchange *x);
 void exchange_dialled(struct exchange *x, const struct endpoint *to, bool is_reused);
 
+/* Bytes of an exchange. */
+struct tally {
+	uint64_t up, down;
+};
+
 /*
- * What will carry a credential or money is recorded before its first byte goes upstream,
- * too.  False: there is no room in the journal, so it may not go.
+ * A record while it lasts, with what was carried so far.  False: there is no place in
+ * the journal for it.
  */
-bool exchange_opens(struct engine *e, struct exchange *x, const char *client) MUST_CHECK;
+bool exchange_says(struct engine *e, struct exchange *x, const char *client,
+    enum record_phase phase, struct tally so_far) MUST_CHECK;
 /* Writes the record, counts, gives everything back.  `client` is the source's text. */
 void exchange_end(struct engine *e, struct exchange *x, const char *client);
 

@@ -14,17 +14,28 @@
 #define ROUNDS 16      /* reads before other connections have their turn */
 #define MINUTE ((msec)60000)
 
+struct tally
+forward_tally(const struct forward *f)
+{
+	struct tally t = { f->up.written, f->down.written };
+
+	if (f->is_spliced) {
+		t.up += f->relay.up;
+		t.down += f->relay.down;
+	}
+	return t;
+}
+
 void
 forward_cancel(struct forward *f)
 {
+	struct tally passed = forward_tally(f);
+
 	timer_clear(&f->timer);
-	f->x->up += f->up.written;
-	f->x->down += f->down.written;
-	if (f->is_spliced) {
-		f->x->up += f->relay.up;
-		f->x->down += f->relay.down;
+	f->x->up += passed.up;
+	f->x->down += passed.down;
+	if (f->is_spliced)
 		relay_cancel(&f->relay);
-	}
 	flow_fini(&f->up);
 	flow_fini(&f->down);
 	buf_fini(&f->head);

@@ -56,6 +56,8 @@ struct forward {
 void forward_start(struct forward *f, struct engine *e, struct exchange *x,
     struct stream *client, struct origin *origin, struct str rest, struct buf *more,
     bool is_pinned, forward_done *done, void *arg);
+/* What has passed and is not in x yet. */
+struct tally forward_tally(const struct forward *f);
 void forward_cancel(struct forward *f); /* frees what it holds; done() does not run */
 
 #endif

@@ -21,7 +21,8 @@
 #include "proxy/who.h"
 
 #define MINUTE ((msec)60000)
-#define LATE_MS ((msec)1000) /* a request may be on its way for so long */
+#define WRITE_MS ((msec)5000) /* a disk may stand still for so long */
+#define LATE_MS ((msec)1000)  /* a request may be on its way for so long */
 
 /* ---- DECIDE */
 
@@ -368,6 +369,39 @@ gate_reserve(struct conn *c)
 	return WAIT;
 }
 
+/* ---- OPEN: in the file, before anything of it leaves */
+
+static void
+on_written(void *arg, bool is_written)
+{
+	struct conn *c = arg;
+
+	c->written = NULL;
+	timer_clear(&c->timer);
+	conn_go_on(c, is_written ? NEXT : answer_refuse(c, REASON_AUDIT_UNAVAILABLE));
+}
+
+static enum next
+gate_open(struct conn *c)
+{
+	if (!conn_says(c, c->x, RECORD_OPEN))
+		return answer_refuse(c, REASON_AUDIT_UNAVAILABLE);
+	trail_opened(c->e, c->x);
+	c->written = journal_wait_start(c->e->journal, c->e->loop, on_written, c);
+	if (c->written == NULL)
+		return NEXT;
+	timer_set(c->e->loop, &c->timer, WRITE_MS);
+	return WAIT;
+}
+
+static enum next
+open_is_late(struct conn *c)
+{
+	journal_wait_cancel(c->written);
+	c->written = NULL;
+	return answer_refuse(c, REASON_AUDIT_UNAVAILABLE);
+}
+
 /* ---- DIAL */
 
 /*
@@ -497,9 +531,6 @@ on_called(void *arg, enum gateway_end how)
 static enum next
 gate_carry(struct conn *c)
 {
-	if (!c->is_opened && !conn_opens(c))
-		return answer_refuse(c, REASON_AUDIT_UNAVAILABLE);
-	c->is_opened = true;
 	c->gateway = mem_alloc(sizeof(*c->gateway));
 	gateway_start(c->gateway, c->e, c->x->spend, &c->client, c->origin, on_called, c);
 	return WAIT;
@@ -512,8 +543,10 @@ const struct stage_row gateway_way[] = {
 	[STAGE_WHO] = { "who", who_stage, STAGE_DECIDE, stage_told_meanwhile, who_late },
 	[STAGE_DECIDE] = { "decide", gate_decide, STAGE_BODY, NULL, NULL },
 	[STAGE_BODY] = { "body", gate_body, STAGE_RESERVE, stage_told, body_is_late },
-	[STAGE_RESERVE] = { "reserve", gate_reserve, STAGE_RESOLVE, stage_told_meanwhile,
+	[STAGE_RESERVE] = { "reserve", gate_reserve, STAGE_OPEN, stage_told_meanwhile,
 	    NULL },
+	[STAGE_OPEN] = { "open", gate_open, STAGE_RESOLVE, stage_told_meanwhile,
+	    open_is_late },
 	[STAGE_RESOLVE] = { "resolve", stage_resolve, STAGE_DIAL, stage_told_meanwhile,
 	    NULL },
 	[STAGE_DIAL] = { "dial", gate_dial, STAGE_SHAKE, stage_told_meanwhile, NULL },

@@ -30,6 +30,7 @@ begin_exchange(struct conn *c)
 	c->is_waiting = false;
 	c->x =
 	    exchange_begin(c->e, c->door->name, c->outer != NULL ? c->outer->id : NULL);
+	trail_begin(c);
 	timer_set(c->e->loop, &c->timer, c->x->snapshot->settings->limits_head_timeout);
 }
 

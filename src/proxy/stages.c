@@ -211,7 +211,7 @@ turn_to_next(struct conn *c)
 	struct request *rq = c->rq;
 	struct buf rest;
 
-	c->is_dialled_anew = c->is_opened = false;
+	c->is_dialled_anew = false;
 	c->is_reading = c->is_continued = false;
 	if (rq == NULL)
 		return;

@@ -61,6 +61,14 @@ tunnel_cancel(struct tunnel *t)
 	drop_peek(t);
 }
 
+struct tally
+tunnel_tally(const struct tunnel *t)
+{
+	if (t->peek != NULL) /* it counts in x */
+		return (struct tally){ 0, 0 };
+	return (struct tally){ t->relay.up - t->x->up, t->relay.down - t->x->down };
+}
+
 static void
 end(struct tunnel *t, enum tunnel_end how, enum reason reason, enum close_by by)
 {

@@ -37,5 +37,7 @@ void tunnel_start(struct tunnel *t, struct engine *e, struct exchange *x,
     void *arg);
 /* Policy changed, or a stop: ends without done(); the streams stay the owner's. */
 void tunnel_cancel(struct tunnel *t);
+/* What has passed and is not in x yet. */
+struct tally tunnel_tally(const struct tunnel *t);
 
 #endif

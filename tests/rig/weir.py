@@ -121,7 +121,7 @@ class Weir:
             environment.update(self.environment or {})
             self.process = subprocess.Popen(
                 [binary(), "run", "-c", self.path("weir.yaml"), *self.arguments],
-                stdin=subprocess.DEVNULL, stdout=subprocess.PIPE if self.config["audit"]["path"] == "-"
+                stdin=subprocess.DEVNULL, stdout=subprocess.PIPE if self.config["audit"].get("path") == "-"
                 else self._log, stderr=self._log, env=environment, preexec_fn=self.preexec)
             is_ours = environment["NOTIFY_SOCKET"] == manager.name
             if wait:

@@ -1,0 +1,37 @@
+/*
+ * segments.h - the files of one log: which follows which, and what they say
+ *
+ * A log at PATH goes on for ever, and its file does not: weir cuts it itself
+ * (PATH.20310405T060708Z), or somebody moves it away (PATH.1).  The first line of each
+ * file names the last one of the file before it, and by that it is found again, in the
+ * same directory, whatever its name is by then.  Blocking; not for a loop.
+ */
+#ifndef WEIR_AUDIT_SEGMENTS_H
+#define WEIR_AUDIT_SEGMENTS_H
+
+#include "audit/chain.h"
+#include "audit/logfile.h"
+#include "audit/past.h"
+#include "base/loop.h"
+
+/*
+ * Shows `p` the lines since weir last began or ended, over earlier files where it did so
+ * in one.  There is a bound, and an earlier file may be gone: the log says so then.
+ */
+void segments_recall(const struct logfile *f, struct past *p);
+
+/*
+ * Moves the file at `path` away: *to is its new name, owned.  0, or errno.
+ */
+int segments_cut(const char *path, usec now, char **to) MUST_CHECK;
+
+/*
+ * The file that weir cut last, where it died before the next one had a line: *to is its
+ * name, owned, and `head` the digest of its last line.  False: there is none.
+ */
+bool segments_last(const char *path, char **to, char head[static CHAIN_HEX]);
+
+/* A path without its directory. */
+const char *segments_base(const char *path);
+
+#endif

@@ -1,0 +1,117 @@
+/*
+ * trail.c - what is recorded of an exchange before it ends
+ */
+#include "proxy/trail.h"
+
+#include "proxy/conn.h"
+
+#define AT_ONCE 64             /* records in one turn */
+#define PAUSE_MS WHEEL_TICK_MS /* until the next ones */
+#define RETRY_MS ((msec)1000)  /* the journal has no place */
+
+static struct exchange *
+first_of(const struct list *queue)
+{
+	return list_is_empty(queue) ? NULL
+				    : list_entry(queue->next, struct exchange, trail);
+}
+
+static bool
+is_due(const struct exchange *x, msec now)
+{
+	return x != NULL && x->due <= now;
+}
+
+/* The one that is due next; NULL: there is none. */
+static struct exchange *
+next_of(const struct trail *t)
+{
+	struct exchange *young = first_of(&t->young), *old = first_of(&t->old);
+
+	return young == NULL || (old != NULL && old->due < young->due) ? old : young;
+}
+
+static void
+look_again(struct trail *t, msec at_least)
+{
+	const struct exchange *x = next_of(t);
+	msec wait;
+
+	if (x == NULL)
+		return;
+	wait = x->due - loop_now(t->loop);
+	timer_set(t->loop, &t->timer, wait > at_least ? wait : at_least);
+}
+
+static void
+wait_in(struct trail *t, struct list *queue, struct exchange *x, msec delay)
+{
+	list_remove(&x->trail);
+	x->due = loop_now(t->loop) + delay;
+	list_append(queue, &x->trail);
+	if (!timer_is_set(&t->timer) || x->due < t->timer.at)
+		look_again(t, 0);
+}
+
+static void
+on_due(void *arg)
+{
+	struct trail *t = arg;
+	msec now = loop_now(t->loop);
+	struct exchange *x;
+
+	for (int n = 0; is_due(x = next_of(t), now); n++) {
+		if (n == AT_ONCE) {
+			look_again(t, PAUSE_MS);
+			return;
+		}
+		if (!conn_says(
+			x->conn, x, x->is_opened ? RECORD_PROGRESS : RECORD_OPEN)) {
+			look_again(t, RETRY_MS);
+			return;
+		}
+		x->is_opened = true;
+		wait_in(t, &t->old, x, t->every);
+	}
+	look_again(t, 0);
+}
+
+void
+trail_init(struct trail *t, struct loop *l, msec open_after, msec every)
+{
+	t->loop = l;
+	t->open_after = open_after;
+	t->every = every;
+	list_init(&t->young);
+	list_init(&t->old);
+	timer_init(&t->timer, on_due, t);
+}
+
+void
+trail_fini(struct trail *t)
+{
+	timer_clear(&t->timer);
+}
+
+void
+trail_begin(struct conn *c)
+{
+	struct trail *t = &c->e->trail;
+
+	c->x->conn = c;
+	if (c->x->has_place)
+		wait_in(t, &t->young, c->x, t->open_after);
+}
+
+void
+trail_end(struct exchange *x)
+{
+	list_remove(&x->trail);
+}
+
+void
+trail_opened(struct engine *e, struct exchange *x)
+{
+	x->is_opened = true;
+	wait_in(&e->trail, &e->trail.old, x, e->trail.every);
+}
