@@ -21,7 +21,9 @@
 #include <string.h>
 #include <time.h>
 
+#include "audit/anchor.h"
 #include "audit/chain.h"
+#include "audit/checkpoint.h"
 #include "audit/logfile.h"
 #include "audit/past.h"
 #include "audit/record.h"
@@ -37,8 +39,9 @@
 #define SYNC_MS 1000
 #define LOOK_MS 1000 /* how often it is asked whether the file still stands there */
 #define CLOSE_TRIES 8
-#define LINE_MAX_BYTES 65536         /* above what record.h's caps add up to */
-#define TAIL_ROOM ((size_t)2 << 20)  /* what logfile_tail() gives fits */
+#define LINE_MAX_BYTES 65536        /* above what record.h's caps add up to */
+#define TAIL_ROOM ((size_t)2 << 20) /* what logfile_tail() gives fits */
+#define CUT_RETRY_MS 60000
 #define TORN_MOST 16                 /* each is one time that weir died while it wrote */
 #define SYSTEM_ROOM 256              /* lines without a place */
 #define KEEP_BYTES ((size_t)1 << 20) /* a buffer that once grew larger is given back */
@@ -74,7 +77,7 @@ struct journal {
 	bool is_sleeping;       /* the writer waits for a line */
 	bool is_gathering;      /* it waits for more lines */
 	struct list waits, due; /* for lines in queue; in batch */
-	bool wants_reopen, wants_stop;
+	bool wants_reopen, wants_stop, wants_checkpoint;
 
 	pthread_t thread; /* what follows is the writer's */
 	bool is_started;
@@ -87,6 +90,11 @@ struct journal {
 	size_t holds;     /* those of them that hold a place */
 	bool is_lost;     /* the file was removed, and no other can be made */
 	size_t calm;      /* polls without a line */
+	char *name;       /* of this weir */
+	struct signer *signer;
+	struct anchor anchor;
+	off_t segment;                   /* bytes of a file that is to be cut; 0: never */
+	msec cut_at;                     /* it could not be: not before */
 	msec retry_at, sync_at, look_at; /* 0: not */
 };
 
@@ -206,6 +214,22 @@ seal_taken(struct journal *j)
 	give_back(&j->taken);
 }
 
+static void
+put_checkpoint(struct journal *j)
+{
+	struct checkpoint c = { j->name, clock_wall_us(), j->chained, j->chain.head };
+	struct buf record, anchored;
+
+	buf_init(&record, LINE_MAX_BYTES);
+	buf_init(&anchored, LINE_MAX_BYTES);
+	checkpoint_print(&c, j->signer, journal_next_seq(j), &record, &anchored);
+	seal(j, buf_view(&record)); /* c.head is another then */
+	anchor_add(&j->anchor, buf_view(&anchored));
+	buf_fini(&record);
+	buf_fini(&anchored);
+	j->sync_at = now_ms(); /* nothing is said elsewhere that is not here */
+}
+
 /* The batch is in the file: its places are free again, and its last line is the head. */
 static void
 settle(struct journal *j)
@@ -256,19 +280,6 @@ begun(const struct journal *j)
 
 /* ---- another file */
 
-/* A file that somebody put there and that ends in the middle of a line. */
-static void
-end_torn_line(const struct logfile *f)
-{
-	struct buf end;
-	bool is_all;
-
-	buf_init(&end, TAIL_ROOM);
-	if (logfile_tail(f, &end, &is_all) == 0 && end.n > 0 && end.p[end.n - 1] != '\n')
-		(void)logfile_write(f, STR("\n"));
-	buf_fini(&end);
-}
-
 /* What was begun is ended in the old file, where that still has a name, or not there. */
 static int
 reopen(struct journal *j)
@@ -288,7 +299,7 @@ reopen(struct journal *j)
 	if (!logfile_sync(&j->file))
 		count_add(COUNT_AUDIT_ERRORS, 1);
 	logfile_close(&j->file);
-	end_torn_line(&next);
+	logfile_end_line(&next);
 	j->file = next;
 	j->is_lost = false;
 	return 0;
@@ -300,7 +311,7 @@ look_after_file(struct journal *j)
 {
 	msec now = now_ms();
 
-	if (now < j->look_at)
+	if (now < j->look_at && !logfile_is_removed(&j->file))
 		return;
 	j->look_at = now + LOOK_MS;
 	if (!logfile_is_moved(&j->file))
@@ -367,6 +378,59 @@ sync_when_due(struct journal *j, bool is_last)
 	}
 }
 
+/* ---- segments */
+
+/* The file is away, and no other is there: as it was. */
+static void
+uncut(struct journal *j, const char *to, int error)
+{
+	log_error("the audit log cannot be cut", "path", j->file.path, "err",
+	    strerror(error), "then", "it grows on");
+	count_add(COUNT_AUDIT_ERRORS, 1);
+	j->cut_at = now_ms() + CUT_RETRY_MS;
+	if (to != NULL && rename(to, j->file.path) != 0)
+		log_error("the audit log stays where it was moved", "path", to);
+}
+
+/* Its last line is a checkpoint, the first of the next one names it. */
+static void
+cut(struct journal *j)
+{
+	char head[CHAIN_HEX];
+	struct logfile next;
+	char *to = NULL;
+	int error = segments_cut(j->file.path, clock_wall_us(), &to);
+
+	if (error == 0)
+		error = logfile_open(&next, j->file.path, -1, -1);
+	if (error != 0) {
+		uncut(j, to, error);
+		free(to);
+		return;
+	}
+	logfile_close(&j->file);
+	j->file = next;
+	memcpy(head, j->chain.head, sizeof(head));
+	say(j, "segment", "before", segments_base(to), "head", head);
+	segments_sync(j->file.path);
+	log_info("the audit log was cut", "path", to);
+	free(to);
+	flush(j);
+}
+
+static void
+cut_when_due(struct journal *j)
+{
+	if (j->segment == 0 || j->batch.n > 0 || now_ms() < j->cut_at ||
+	    logfile_size(&j->file) <= j->segment || logfile_is_moved(&j->file))
+		return;
+	put_checkpoint(j);
+	flush(j);
+	sync_when_due(j, true);
+	if (j->batch.n == 0)
+		cut(j);
+}
+
 static void
 wait_until(struct journal *j, msec at)
 {
@@ -377,7 +441,7 @@ wait_until(struct journal *j, msec at)
 
 /* When the writer must turn again though nobody calls; 0: it need not. */
 static msec
-next_turn(const struct journal *j)
+next_write(const struct journal *j)
 {
 	msec poll = j->calm < CALM_POLLS ? now_ms() + POLL_MS : 0;
 
@@ -388,12 +452,27 @@ next_turn(const struct journal *j)
 	return poll;
 }
 
+static msec
+next_turn(const struct journal *j)
+{
+	msec write = next_write(j), other = j->anchor.retry_at;
+
+	return write == 0 || (other != 0 && other < write) ? other : write;
+}
+
 /* Called with the lock: is there something that is not left waiting? */
 static bool
 has_enough(const struct journal *j)
 {
 	return !list_is_empty(&j->waits) ||
 	       (j->is_gathering ? j->queue.n >= GATHERED : j->queue.n > 0);
+}
+
+/* Called with the lock. */
+static bool
+asks_for_checkpoint(const struct journal *j)
+{
+	return j->wants_checkpoint && j->batch.n == 0;
 }
 
 /* Called with the lock: waits for lines, a request, or the time something is due. */
@@ -404,7 +483,8 @@ wait_for_work(struct journal *j)
 
 	j->is_sleeping = j->batch.n == 0 && j->calm >= CALM_POLLS && j->queue.n == 0;
 	j->is_gathering = !j->is_sleeping && j->batch.n == 0;
-	while (!j->wants_reopen && !j->wants_stop && (at == 0 || now_ms() < at)) {
+	while (!j->wants_reopen && !j->wants_stop && !asks_for_checkpoint(j) &&
+	       (at == 0 || now_ms() < at)) {
 		if (at == 0 && !j->is_sleeping)
 			break;
 		if (j->batch.n == 0 && has_enough(j))
@@ -441,6 +521,7 @@ static bool
 turn(struct journal *j, bool is_last)
 {
 	uint64_t dropped = 0;
+	bool wants_checkpoint = false;
 	int error;
 
 	pthread_mutex_lock(&j->lock);
@@ -453,6 +534,8 @@ turn(struct journal *j, bool is_last)
 		take_queue(j);
 		dropped = j->dropped;
 		j->dropped = 0;
+		wants_checkpoint = j->wants_checkpoint;
+		j->wants_checkpoint = false;
 	}
 	pthread_mutex_unlock(&j->lock);
 
@@ -464,8 +547,13 @@ turn(struct journal *j, bool is_last)
 	}
 	seal_taken(j);
 	say_dropped(j, dropped);
+	if (wants_checkpoint)
+		put_checkpoint(j);
 	flush(j);
 	sync_when_due(j, is_last);
+	cut_when_due(j);
+	if (j->batch.n == 0)
+		anchor_write(&j->anchor, now_ms());
 	return !is_last;
 }
 
@@ -537,6 +625,19 @@ go_on_from(struct journal *j, struct str end, bool is_all)
 	return 0;
 }
 
+/* Weir died when it had cut the file and the next one had no line. */
+static void
+go_on_behind_segment(struct journal *j)
+{
+	char *before;
+
+	if (!j->file.is_regular || !segments_last(j->file.path, &before, j->chain.head))
+		return;
+	memcpy(j->head, j->chain.head, sizeof(j->head));
+	say(j, "segment", "before", segments_base(before), "head", j->head);
+	free(before);
+}
+
 /* Where the chain goes on. */
 static int
 read_tail(struct journal *j)
@@ -549,6 +650,8 @@ read_tail(struct journal *j)
 	error = logfile_tail(&j->file, &end, &is_all);
 	if (error == 0 && end.n > 0)
 		error = go_on_from(j, buf_view(&end), is_all);
+	else if (error == 0)
+		go_on_behind_segment(j);
 	buf_fini(&end);
 	return error;
 }
@@ -563,7 +666,7 @@ end_lost(struct journal *j)
 
 	past_init(&past);
 	buf_init(&line, 2 * LINE_MAX_BYTES);
-	segments_recall(&j->file, &past);
+	segments_recall(&j->file, j->head, &past);
 	j->chained += past.lines;
 	while (n < past.open.n && past_next(&past, journal_next_seq(j), &line)) {
 		seal(j, buf_view(&line));
@@ -591,6 +694,10 @@ journal_new(const struct journal_options *o)
 	j->is_null = o->path == NULL;
 	j->path = j->is_null ? NULL : mem_strdup(o->path);
 	j->file.fd = -1;
+	j->segment = (off_t)o->segment;
+	j->name = mem_strdup(o->name != NULL ? o->name : "weir");
+	j->signer = o->sign.n > 0 ? signer_new(o->sign) : NULL;
+	anchor_init(&j->anchor, o->path == NULL ? NULL : o->anchor, o->uid, o->gid);
 	atomic_init(&j->is_healthy, true);
 	list_init(&j->waits);
 	list_init(&j->due);
@@ -611,6 +718,9 @@ static void
 journal_free(struct journal *j)
 {
 	logfile_close(&j->file);
+	anchor_fini(&j->anchor);
+	signer_free(j->signer);
+	free(j->name);
 	chain_fini(&j->chain);
 	buf_fini(&j->queue);
 	buf_fini(&j->taken);
@@ -671,7 +781,7 @@ journal_close(struct journal *j)
 	j->file.patience_ms = 0; /* the tries are */
 	for (int i = 0; !j->is_null && i < CLOSE_TRIES; i++) {
 		turn(j, true);
-		if (j->batch.n == 0 && j->queue.n == 0)
+		if (j->batch.n == 0 && j->queue.n == 0 && !j->wants_checkpoint)
 			break;
 		nanosleep(&(struct timespec){ .tv_nsec = RETRY_MS * 1000000L }, NULL);
 	}
@@ -699,8 +809,8 @@ journal_reserve(struct journal *j)
 	return true;
 }
 
-static void
-give_place_back(struct journal *j)
+void
+journal_give_back(struct journal *j)
 {
 	size_t before = atomic_fetch_sub(&j->used, 1);
 
@@ -743,7 +853,7 @@ journal_write(struct journal *j, struct str line)
 	if (must_wake)
 		pthread_cond_signal(&j->wake);
 	if (is_dropped)
-		give_place_back(j);
+		journal_give_back(j);
 	if (is_dropped && !j->is_null)
 		count_add(COUNT_AUDIT_DROPPED, 1);
 }
@@ -813,6 +923,23 @@ journal_wait_cancel(struct journal_wait *w)
 	pthread_mutex_unlock(&j->lock);
 	if (!is_told)
 		free(w);
+}
+
+void
+journal_checkpoint(struct journal *j)
+{
+	if (j->is_null)
+		return;
+	pthread_mutex_lock(&j->lock);
+	j->wants_checkpoint = true;
+	wake(j);
+	pthread_mutex_unlock(&j->lock);
+}
+
+bool
+journal_is_anchored(const struct journal *j)
+{
+	return atomic_load(&j->anchor.is_anchored);
 }
 
 void

@@ -20,11 +20,15 @@ struct journal;
 struct journal_wait;
 
 struct journal_options {
-	const char *path; /* "-": stdout; NULL: records go nowhere (tests) */
-	struct str key;   /* of the mac; empty: none */
-	bool drops;       /* on_failure: drop */
-	size_t places;    /* how many exchanges may be open at once */
-	int uid, gid;     /* owner of a file made while still root; -1: as is */
+	const char *path;   /* "-": stdout; NULL: records go nowhere (tests) */
+	struct str key;     /* of the mac; empty: none */
+	bool drops;         /* on_failure: drop */
+	const char *name;   /* of this weir, for checkpoints */
+	struct str sign;    /* their key, which signer_new() takes; empty: none */
+	const char *anchor; /* where they are said, too; NULL: nowhere */
+	uint64_t segment;   /* bytes of a file that is to be cut; 0: never */
+	size_t places;      /* how many exchanges may be open at once */
+	int uid, gid;       /* owner of a file made while still root; -1: as is */
 };
 
 /* NULL after logging why (path and remedy): the file must be writable at start. */
@@ -40,6 +44,7 @@ bool journal_reserve(
 /* Uses up one place; the line is `{...` without closing brace, prev and mac; it is
  * copied. */
 void journal_write(struct journal *j, struct str line);
+void journal_give_back(struct journal *j); /* a place, unused */
 /* A line without a reservation: system records; false when there is no room. */
 bool journal_write_system(struct journal *j, struct str line);
 /*
@@ -50,8 +55,11 @@ bool journal_write_system(struct journal *j, struct str line);
 struct journal_wait *journal_wait_start(struct journal *j, struct loop *on,
     void (*done)(void *arg, bool is_written), void *arg) MUST_CHECK;
 void journal_wait_cancel(struct journal_wait *w); /* NULL is fine */
-void journal_reopen(struct journal *j);           /* SIGUSR1 */
-bool journal_is_healthy(const struct journal *j); /* for /readyz */
+/* Behind all lines that this thread handed over. */
+void journal_checkpoint(struct journal *j);
+void journal_reopen(struct journal *j);            /* SIGUSR1 */
+bool journal_is_healthy(const struct journal *j);  /* for /readyz */
+bool journal_is_anchored(const struct journal *j); /* the anchor has all checkpoints */
 uint64_t journal_next_seq(
     struct journal *j); /* the `seq` of a record: counts up over all threads */
 void journal_head(

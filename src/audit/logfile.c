@@ -14,6 +14,7 @@
 
 #include "base/log.h"
 
+#define TAIL_ROOM ((size_t)2 << 20)  /* what logfile_tail() gives fits */
 #define TAIL_MAX ((size_t)256 << 10) /* more than two of the longest lines */
 #define PATIENCE_MS 500
 
@@ -187,6 +188,26 @@ logfile_take_back(const struct logfile *f, size_t n)
 	    ftruncate(f->fd, st.st_size - (off_t)n) != 0)
 		log_warn("a line begun in the old audit log stays there", "path", f->path,
 		    "err", strerror(errno));
+}
+
+void
+logfile_end_line(const struct logfile *f)
+{
+	struct buf end;
+	bool is_all;
+
+	buf_init(&end, TAIL_ROOM);
+	if (logfile_tail(f, &end, &is_all) == 0 && end.n > 0 && end.p[end.n - 1] != '\n')
+		(void)logfile_write(f, STR("\n"));
+	buf_fini(&end);
+}
+
+off_t
+logfile_size(const struct logfile *f)
+{
+	struct stat st;
+
+	return f->is_regular && fstat(f->fd, &st) == 0 ? st.st_size : 0;
 }
 
 bool

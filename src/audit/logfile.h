@@ -43,9 +43,12 @@ int logfile_tail(const struct logfile *f, struct buf *end, bool *is_all) MUST_CH
 size_t logfile_write(const struct logfile *f, struct str bytes);
 /* Takes back the last n bytes written; without the right to, they stay. */
 void logfile_take_back(const struct logfile *f, size_t n);
+/* A file that ends in the middle of a line ends with that line now. */
+void logfile_end_line(const struct logfile *f);
 bool logfile_sync(const struct logfile *f) MUST_CHECK;
 
 /* Another file stands at the path now, or none. */
+off_t logfile_size(const struct logfile *f);
 bool logfile_is_moved(const struct logfile *f);
 /* What is written now can be read by nobody: the last name of the file is gone. */
 bool logfile_is_removed(const struct logfile *f);

@@ -65,19 +65,16 @@ put_digits(char *to, unsigned n, int width)
 	return to + width;
 }
 
-/* RFC 3339, UTC, microseconds. */
-static void
-put_time(struct quoter *q, usec ts)
+void
+record_time(char out[static RECORD_TIME], usec ts)
 {
-	char text[32];
-	char *p = text;
+	char *p = out;
 	int64_t seconds = ts / 1000000;
 	unsigned of_day = (unsigned)(seconds % 86400);
 	int64_t y;
 	unsigned m, d;
 
 	civil(seconds / 86400, &y, &m, &d);
-	*p++ = '"';
 	p = put_digits(p, (unsigned)y, 4);
 	*p++ = '-';
 	p = put_digits(p, m, 2);
@@ -92,9 +89,16 @@ put_time(struct quoter *q, usec ts)
 	*p++ = '.';
 	p = put_digits(p, (unsigned)(ts % 1000000), 6);
 	*p++ = 'Z';
-	*p++ = '"';
-	json_key(&q->json, "ts");
-	json_raw(&q->json, (struct str){ text, (size_t)(p - text) });
+	*p = '\0';
+}
+
+static void
+put_time(struct quoter *q, usec ts)
+{
+	char text[RECORD_TIME];
+
+	record_time(text, ts);
+	quote_name(q, "ts", text);
 }
 
 static void

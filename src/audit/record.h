@@ -78,6 +78,8 @@ void record_print(
 /* A `system` record: event name and pairs of key and text, ended by NULL. */
 void record_print_system(usec ts, uint64_t seq, const char *event,
     const struct redactor *redactor, struct buf *to, ...) __attribute__((sentinel));
+#define RECORD_TIME 28 /* RFC 3339, UTC, microseconds, and a NUL */
+void record_time(char out[static RECORD_TIME], usec ts);
 /* 26 characters of base32 from the kernel's random source (buffered per thread). */
 void exchange_id_make(char out[static EXCHANGE_ID]);
 

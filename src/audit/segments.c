@@ -280,14 +280,18 @@ show(const struct part *part, struct past *p)
 
 /* The file before the first of `part`; false: the log begins with it. */
 static bool
-go_back(const char *path, struct part *part, const struct logfile *first)
+go_back(const char *path, struct part *part, const struct part *next, const char *head)
 {
 	static const char zeros[] =
 	    "0000000000000000000000000000000000000000000000000000000000000000";
 	char prev[CHAIN_HEX];
 	struct stat st;
 
-	if (!first_prev(first, prev) || strcmp(prev, zeros) == 0)
+	if (next->size == 0)
+		memcpy(prev, head, sizeof(prev));
+	else if (!first_prev(&next->file, prev))
+		return false;
+	if (strcmp(prev, zeros) == 0)
 		return false;
 	if (!find(path, ends_with, prev, &part->file)) {
 		log_warn("the file before this one of the audit log is not there: what "
@@ -301,7 +305,7 @@ go_back(const char *path, struct part *part, const struct logfile *first)
 }
 
 void
-segments_recall(const struct logfile *f, struct past *p)
+segments_recall(const struct logfile *f, const char *head, struct past *p)
 {
 	struct part *part = mem_zalloc(PARTS_MOST * sizeof(*part));
 	off_t budget = LOOK_BACK_MOST;
@@ -313,7 +317,7 @@ segments_recall(const struct logfile *f, struct past *p)
 		goto out;
 	part[0].size = st.st_size;
 	while (!find_begin(&part[n - 1], &budget) && budget > 0 && n < PARTS_MOST &&
-	       go_back(f->path, &part[n], &part[n - 1].file))
+	       go_back(f->path, &part[n], &part[n - 1], head))
 		n++;
 	if (budget <= 0)
 		log_warn("the audit log is not read back any further", "path", f->path);
@@ -356,10 +360,25 @@ segments_cut(const char *path, usec now, char **to)
 		error = lstat(*to, &st) == 0     ? EEXIST
 			: rename(path, *to) == 0 ? 0
 						 : errno;
-		if (error != 0)
+		if (error != 0) {
 			free(*to);
+			*to = NULL;
+		}
 	}
 	return error;
+}
+
+void
+segments_sync(const char *path)
+{
+	char *directory = beside(path, ".");
+	int fd = open(directory, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+
+	if (fd >= 0 && fsync(fd) != 0)
+		log_warn("the audit log's directory cannot be synced", "path", directory);
+	if (fd >= 0)
+		close(fd);
+	free(directory);
 }
 
 /* BASE.YYYYMMDDTHHMMSSZ[-N]: when, and which of that second; false: it is none. */
@@ -414,23 +433,25 @@ newest(const char *path)
 bool
 segments_last(const char *path, char **to, char head[static CHAIN_HEX])
 {
-	char *name = newest(path);
+	char *name = newest(path), last[CHAIN_HEX];
 	struct logfile f, other;
 	bool is_last = false;
 
 	if (name == NULL)
 		return false;
 	if (open_part(&f, name)) {
-		is_last = last_digest(&f, head);
+		is_last = last_digest(&f, last);
 		logfile_close(&f);
 	}
-	if (is_last && find(path, follows, head, &other)) {
+	if (is_last && find(path, follows, last, &other)) {
 		free_part(&other); /* the log went on, and was moved by somebody */
 		is_last = false;
 	}
-	if (is_last)
-		*to = name;
-	else
+	if (!is_last) {
 		free(name);
-	return is_last;
+		return false;
+	}
+	*to = name;
+	memcpy(head, last, sizeof(last));
+	return true;
 }

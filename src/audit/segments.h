@@ -17,8 +17,9 @@
 /*
  * Shows `p` the lines since weir last began or ended, over earlier files where it did so
  * in one.  There is a bound, and an earlier file may be gone: the log says so then.
+ * `head`: of the chain, where the file is empty.
  */
-void segments_recall(const struct logfile *f, struct past *p);
+void segments_recall(const struct logfile *f, const char *head, struct past *p);
 
 /*
  * Moves the file at `path` away: *to is its new name, owned.  0, or errno.
@@ -30,6 +31,9 @@ int segments_cut(const char *path, usec now, char **to) MUST_CHECK;
  * name, owned, and `head` the digest of its last line.  False: there is none.
  */
 bool segments_last(const char *path, char **to, char head[static CHAIN_HEX]);
+
+/* The names in the directory of this path outlive a loss of power. */
+void segments_sync(const char *path);
 
 /* A path without its directory. */
 const char *segments_base(const char *path);

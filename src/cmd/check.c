@@ -5,6 +5,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "audit/checkpoint.h"
 #include "cmd/main.h"
 #include "cmd/usage.h"
 #include "conf/settings.h"
@@ -135,6 +136,9 @@ check_config(const char *path, struct ruleset_terms *terms, struct report *rep,
 	settings_check_audit(s, rep);
 	if (s->tls_roots != NULL && !roots_are_usable(s->tls_roots))
 		settings_refuse_roots(s, rep);
+	if (s->audit_sign.bytes != NULL &&
+	    !signer_takes((struct str){ s->audit_sign.bytes, s->audit_sign.n }))
+		settings_refuse_sign(s, rep);
 	static_hosts_free(static_hosts_build(s, rep, &n), n);
 	keys_free(keys_load(s, rep));
 	check_providers(s, rep, &tally->prices);

@@ -403,6 +403,8 @@ settings_check_start(const struct settings *s, struct report *rep)
 	check_ledger(s, rep);
 	if (s->audit_path != NULL)
 		check_directory(s, "audit.path", s->audit_path, s->state_dir, rep);
+	if (s->audit_anchor != NULL)
+		check_directory(s, "audit.anchor", s->audit_anchor, s->state_dir, rep);
 }
 
 void
@@ -459,6 +461,14 @@ settings_refuse_roots(const struct settings *s, struct report *rep)
 	    "%s holds no certificate that can be read; name a PEM file with "
 	    "certificates, or write system",
 	    s->tls_roots);
+}
+
+void
+settings_refuse_sign(const struct settings *s, struct report *rep)
+{
+	key_finding(s, rep, SEVERITY_ERROR, "audit.sign", "bad_sign",
+	    "audit.sign is no Ed25519 private key in PEM without a passphrase: openssl "
+	    "genpkey -algorithm ed25519 makes one");
 }
 
 /* ---- loading */

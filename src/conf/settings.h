@@ -30,6 +30,10 @@ struct settings {
 	struct secret audit_key;
 	int audit_on_failure; /* enum on_failure */
 	int64_t audit_open_after, audit_progress;
+	struct secret audit_sign;
+	char *audit_anchor;
+	int64_t audit_segment; /* bytes; 0: never */
+	int64_t audit_sums;
 	struct secret redact_key;
 	char *redact_id;
 	char *tls_roots; /* NULL: the system's */
@@ -43,6 +47,7 @@ struct settings {
 	int64_t limits_response_head, limits_response_fields, limits_body;
 	int64_t limits_client_connections, limits_client_connecting, limits_tunnels;
 	int64_t limits_client_rate; /* a second; 0: no limit */
+	int64_t limits_refusals;    /* a minute; 0: no limit */
 	struct prefixes addresses_closed;
 	int log_level, log_format; /* enum log_level, log_format */
 
@@ -110,6 +115,8 @@ void settings_check_start(const struct settings *s, struct report *rep);
 /* Of a file: an error for each that a reload by whoever runs now could not read. */
 void settings_check_readable(const struct settings *s, struct report *rep);
 /* A warning where nothing is recorded. */
+/* audit.sign is no key that can sign. */
+void settings_refuse_sign(const struct settings *s, struct report *rep);
 void settings_check_audit(const struct settings *s, struct report *rep);
 /* For whoever has found that no certificate is in them. */
 void settings_refuse_roots(const struct settings *s, struct report *rep);

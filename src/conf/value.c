@@ -150,6 +150,17 @@ body_rate_read(
 	       size_read(l, row, &amount, field);
 }
 
+static bool
+minute_rate_read(
+    const struct loading *l, const struct row *row, const struct node *n, void *field)
+{
+	struct node amount;
+
+	return rate_split(l, n, STR("/min"), "write how many a minute: 120/min; or 0",
+		   &amount) &&
+	       int_read(l, row, &amount, field);
+}
+
 const struct type type_INT = { "number", "", int_read, int64_same, NULL, NULL, NULL };
 const struct type type_DURATION = { "duration", "ms", duration_read, int64_same, NULL,
 	NULL, NULL };
@@ -159,6 +170,8 @@ const struct type type_WORKERS = { "number or auto", "", workers_read, int64_sam
 	NULL, NULL };
 const struct type type_RATE = { "rate", "a second", rate_read, int64_same, NULL, NULL,
 	NULL };
+const struct type type_MINUTE_RATE = { "rate a minute", "a minute", minute_rate_read,
+	int64_same, NULL, NULL, NULL };
 const struct type type_BODY_RATE = { "size a minute", "bytes a minute", body_rate_read,
 	int64_same, NULL, NULL, NULL };
 

@@ -32,6 +32,7 @@
 #define LISTENERS_TEXT 16384        /* 64 of them and more */
 #define WATCH_EVERY ((msec)30000)   /* interfaces come and go */
 #define HEAD_EVERY ((msec)3600000)  /* the audit head in the log */
+#define SUM_EVERY ((msec)60000)     /* floods become records */
 #define TOKENS_MOST ((size_t)65536) /* verified before */
 
 struct control {
@@ -43,6 +44,7 @@ struct control {
 	struct sockets sockets;
 	struct journal *journal;
 	struct limits *limits;
+	struct sums *sums;
 	struct sessions *sessions;
 	struct tokens *tokens;
 	struct ledger *ledger; /* NULL: nobody could have a session */
@@ -54,7 +56,7 @@ struct control {
 	pthread_rwlock_t log_lock; /* workers log while a reload replaces it: */
 	struct redactor *log_redactor;
 	struct event *sig[4];
-	struct timer watch, head, drain;
+	struct timer watch, head, sum, drain;
 	uint64_t descriptors;
 	bool is_draining, is_stopped;
 };
@@ -275,7 +277,50 @@ on_head(void *arg)
 
 	journal_head(c->journal, head);
 	log_info("audit head", "hash", head);
+	journal_checkpoint(c->journal);
 	timer_set(c->loop, &c->head, HEAD_EVERY);
+}
+
+/* A record of a flood; it has a place, or waits for the next minute. */
+static bool
+record_sum(void *arg, const struct sum *row)
+{
+	struct control *c = arg;
+	char *tenant = str_dup(row->tenant), *sid = str_dup(row->sid);
+	char *client = str_dup(row->client);
+	char from[RECORD_TIME], to[RECORD_TIME];
+	struct buf b;
+	bool has_place = journal_reserve(c->journal);
+
+	record_time(from, row->from);
+	record_time(to, row->to);
+	buf_init(&b, 65536);
+	record_print_system(clock_wall_us(), journal_next_seq(c->journal), "sum",
+	    c->snapshot->redactor, &b, "reason", row->reason, "count",
+	    NUM((int64_t)row->count), "tenant", tenant, "sid", sid, "client", client,
+	    "door", row->door, "from", from, "to", to, NULL);
+	if (has_place)
+		journal_write(c->journal, buf_view(&b));
+	buf_fini(&b);
+	free(tenant);
+	free(sid);
+	free(client);
+	return has_place;
+}
+
+static size_t
+record_sums(struct control *c)
+{
+	return sums_take(c->sums, record_sum, c);
+}
+
+static void
+on_sum(void *arg)
+{
+	struct control *c = arg;
+
+	(void)record_sums(c);
+	timer_set(c->loop, &c->sum, SUM_EVERY);
 }
 
 /* ---- drain and stop ---- */
@@ -415,6 +460,8 @@ unready(void *arg)
 		return "it drains";
 	if (!journal_is_healthy(c->journal))
 		return "the audit log cannot be written";
+	if (!journal_is_anchored(c->journal))
+		return "the audit anchor cannot be written";
 	if (c->ledger != NULL && ledger_health(c->ledger) != LEDGER_OK)
 		return ledger_answer_text(ledger_health(c->ledger));
 	return NULL;
@@ -526,6 +573,10 @@ open_journal(struct control *c, int uid, int gid)
 	struct journal_options o = {
 		.path = set->audit_path,
 		.key = { set->audit_key.bytes, set->audit_key.n },
+		.name = set->name,
+		.sign = { set->audit_sign.bytes, set->audit_sign.n },
+		.anchor = set->audit_anchor,
+		.segment = (uint64_t)set->audit_segment,
 		.drops = set->audit_on_failure == ON_FAILURE_DROP,
 		.places = (size_t)c->descriptors + 1024,
 		.uid = uid,
@@ -561,6 +612,7 @@ make_workers(struct control *c, size_t n)
 		.snapshot = c->snapshot,
 		.journal = c->journal,
 		.limits = c->limits,
+		.sums = c->sums,
 		.sessions = c->sessions,
 		.tokens = c->tokens,
 		.ledger = c->ledger,
@@ -617,6 +669,7 @@ start_workers(struct control *c)
 	block_signals(true);
 	journal_start(c->journal);
 	record_event(c, "start"); /* before any exchange: none is open behind it */
+	journal_checkpoint(c->journal);
 	if (c->ledger != NULL)
 		ledger_start(c->ledger);
 	for (size_t i = 0; i < c->nworker; i++) {
@@ -788,6 +841,7 @@ start(struct control *c)
 	log_filter(redact_log, c);
 	c->descriptors = rights_descriptors();
 	c->limits = limits_new();
+	c->sums = sums_new((size_t)set->audit_sums);
 	c->sessions = sessions_new(&session_grants);
 	c->tokens = tokens_new(TOKENS_MOST, &token_grants);
 	c->health = health_new(c->loop, unready, c);
@@ -803,6 +857,8 @@ start(struct control *c)
 	watch_set(c->keys, &set->secret_files);
 	timer_init(&c->watch, on_watch, c);
 	timer_set(c->loop, &c->watch, WATCH_EVERY);
+	timer_init(&c->sum, on_sum, c);
+	timer_set(c->loop, &c->sum, SUM_EVERY);
 	timer_init(&c->head, on_head, c);
 	timer_set(c->loop, &c->head, HEAD_EVERY);
 	say_started(c);
@@ -817,6 +873,7 @@ take_down(struct control *c)
 	block_signals(true); /* one more may not end what is left to be written */
 	timer_clear(&c->watch);
 	timer_clear(&c->head);
+	timer_clear(&c->sum);
 	timer_clear(&c->drain);
 	watch_free(c->keys);
 	admin_free(c->admin);
@@ -833,6 +890,7 @@ take_down(struct control *c)
 	sessions_free(c->sessions);
 	tokens_free(c->tokens);
 	limits_free(c->limits);
+	sums_free(c->sums);
 	snapshot_unref(c->snapshot);
 	settings_free(c->begun);
 	log_filter(NULL, NULL);
@@ -889,7 +947,13 @@ control_run(const struct control_options *o)
 	watch_signals(&c); /* before anything listens: whoever sees weir may signal it */
 	if ((code = load_first(&c)) == 0 && (code = start(&c)) == 0) {
 		loop_run(c.loop);
+		size_t left = record_sums(&c);
+		if (left > 0)
+			log_error(
+			    "counts of refusals are lost: the audit log has no room",
+			    "rows", NUM((int64_t)left));
 		record_event(&c, "stop");
+		journal_checkpoint(c.journal);
 		log_info("stopped");
 	}
 	take_down(&c);

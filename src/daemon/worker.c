@@ -67,6 +67,7 @@ worker_new(const struct worker_options *o, const char **why)
 	origins_init(&e->providers, e->loop, o->max_kept);
 	e->journal = o->journal;
 	e->limits = o->limits;
+	e->sums = o->sums;
 	e->sessions = o->sessions;
 	e->tokens = o->tokens;
 	e->ledger = o->ledger;

@@ -13,6 +13,7 @@ struct worker;
 struct worker_options {
 	struct snapshot *snapshot; /* referenced */
 	struct journal *journal;
+	struct sums *sums;
 	struct limits *limits;
 	struct sessions *sessions;
 	struct tokens *tokens;

@@ -7,7 +7,7 @@
 #include <unistd.h>
 
 #include "base/count.h"
-#include "proxy/conn.h"
+#include "proxy/refusals.h"
 
 #define SURPLUS 64 /* connections beyond the cap that may be told so at once */
 
@@ -39,6 +39,7 @@ accept_client(struct engine *e, const struct door *door, int fd, const struct pe
 	count_add(COUNT_CONNECTIONS, 1);
 	if (!take_place(c)) {
 		count_add(COUNT_CONNECTIONS_DROPPED, 1);
+		refusals_drop(c, REASON_CONCURRENCY_LIMITED);
 		client_unref(c->share);
 		close(fd);
 		free(c);

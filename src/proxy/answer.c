@@ -5,6 +5,8 @@
 
 #include <errno.h>
 
+#include "proxy/refusals.h"
+
 /* Another request may follow only where it is certain where it begins. */
 static bool
 must_close(const struct conn *c)
@@ -18,12 +20,14 @@ answer_refuse(struct conn *c, enum reason reason)
 {
 	struct exchange *x = c->x;
 	const struct reason_row *row = reason_row(reason);
+	msec wait;
 
 	x->reason = reason;
 	x->closed_by = CLOSE_WEIR;
 	if (row->type != TYPE_UPSTREAM)
 		x->verdict.allow = false;
 	conn_end_connecting(c);
+	wait = refusals_count(c);
 	if (row->status == 0) {
 		c->after = AFTER_CLOSE;
 		return conn_jump(c, STAGE_RECORD);
@@ -32,7 +36,24 @@ answer_refuse(struct conn *c, enum reason reason)
 	c->after = must_close(c) ? AFTER_LINGER : AFTER_NEXT;
 	conn_door(c)->refuse(
 	    &c->out, x, c->after != AFTER_NEXT, c->rq != NULL ? c->rq->heard.at : -1);
-	return conn_jump(c, STAGE_ANSWER);
+	if (wait == 0)
+		return conn_jump(c, STAGE_ANSWER);
+	timer_set(c->e->loop, &c->timer, wait);
+	return conn_jump(c, STAGE_HOLD);
+}
+
+enum next
+answer_hold(struct conn *c)
+{
+	(void)c; /* the timer is set */
+	return WAIT;
+}
+
+enum next
+answer_held(struct conn *c)
+{
+	(void)c;
+	return NEXT;
 }
 
 enum next

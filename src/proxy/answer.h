@@ -10,6 +10,9 @@
 enum next answer_refuse(struct conn *c, enum reason reason);
 
 /* ANSWER: c->out is on its way. */
+/* An answer that comes late. */
+enum next answer_hold(struct conn *c);
+enum next answer_held(struct conn *c);
 enum next answer_send(struct conn *c);
 enum next answer_late(struct conn *c);
 

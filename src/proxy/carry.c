@@ -5,6 +5,7 @@
 
 #include "proxy/answer.h"
 #include "proxy/forward.h"
+#include "proxy/refusals.h"
 #include "proxy/stages.h"
 #include "proxy/tunnel.h"
 
@@ -55,6 +56,8 @@ on_tunnelled(void *arg, enum tunnel_end how, struct str first)
 		return;
 	}
 	conn_drop_carrier(c);
+	if (how == TUNNEL_REFUSED)
+		(void)refusals_count(c); /* its answer was given */
 	if (c->x->reason == REASON_CLIENT_ABORTED) {
 		origin_reset(c->e->loop, c->origin);
 		c->origin = NULL;

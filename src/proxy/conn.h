@@ -21,6 +21,7 @@ enum stage {
 	STAGE_DIAL,    /* vetted -> origin */
 	STAGE_JUDGE,   /* all that is known -> allow */
 	STAGE_CARRY,   /* tunnel | forward */
+	STAGE_HOLD,    /* weir's own answer is to come late */
 	STAGE_ANSWER,  /* weir's own answer is on its way */
 	STAGE_RECORD,  /* the exchange ends */
 	STAGE_LINGER,  /* nothing is read any more, but the client may still be reading */

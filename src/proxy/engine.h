@@ -14,6 +14,7 @@
 #include "proxy/trail.h"
 #include "state/limits.h"
 #include "state/session.h"
+#include "state/sums.h"
 #include "state/tokens.h"
 
 #define SCRATCH ((size_t)64 * 1024)
@@ -29,6 +30,7 @@ struct engine {
 	struct limits *limits;     /* shared by all workers */
 	struct sessions *sessions; /* shared by all workers */
 	struct tokens *tokens;     /* shared: token -> struct grant, by its snapshot */
+	struct sums *sums;         /* shared by all workers */
 	struct ledger *ledger;     /* shared; NULL: nobody has a session here */
 	struct snapshot *snapshot; /* what new exchanges are judged by */
 	char *scratch;             /* SCRATCH bytes, good until the callback returns */

@@ -469,6 +469,25 @@ write_record(struct engine *e, const struct exchange *x, const char *client,
 	arena_fini(&narrow);
 }
 
+/* Instead of a record. */
+static void
+add_to_sum(struct engine *e, const struct exchange *x, const char *client)
+{
+	struct sum one = {
+		.reason = reason_row(x->reason)->name,
+		.door = x->door,
+		.client = str_of(client),
+	};
+
+	if (x->grant != NULL) {
+		one.issuer = x->grant->issuer;
+		one.tenant = x->grant->tenant;
+		one.sid = x->grant->sid;
+	}
+	sums_add(e->sums, &one, x->wall);
+	journal_give_back(e->journal);
+}
+
 static void
 count_end(const struct exchange *x)
 {
@@ -495,7 +514,9 @@ void
 exchange_end(struct engine *e, struct exchange *x, const char *client)
 {
 	trail_end(x);
-	if (x->has_place)
+	if (x->has_place && x->is_summed && !x->is_opened)
+		add_to_sum(e, x, client);
+	else if (x->has_place)
 		write_record(
 		    e, x, client, RECORD_FINAL, (struct tally){ x->up, x->down });
 	count_end(x);

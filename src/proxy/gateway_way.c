@@ -552,6 +552,7 @@ const struct stage_row gateway_way[] = {
 	[STAGE_DIAL] = { "dial", gate_dial, STAGE_SHAKE, stage_told_meanwhile, NULL },
 	[STAGE_SHAKE] = { "shake", gate_shake, STAGE_CARRY, stage_told_meanwhile, NULL },
 	[STAGE_CARRY] = { "carry", gate_carry, STAGE_RECORD, NULL, NULL },
+	[STAGE_HOLD] = { "hold", answer_hold, STAGE_ANSWER, NULL, answer_held },
 	[STAGE_ANSWER] = { "answer", answer_send, STAGE_RECORD, stage_told, answer_late },
 	[STAGE_RECORD] = { "record", stage_record, STAGE_GREET, NULL, NULL },
 	[STAGE_LINGER] = { "linger", stage_linger, STAGE_LINGER, stage_told, conn_close },

@@ -146,6 +146,7 @@ const struct stage_row origin_way[] = {
 	[STAGE_DIAL] = { "dial", stage_dial, STAGE_JUDGE, stage_told_meanwhile, NULL },
 	[STAGE_JUDGE] = { "judge", stage_judge, STAGE_CARRY, NULL, NULL },
 	[STAGE_CARRY] = { "carry", carry_start, STAGE_RECORD, NULL, NULL },
+	[STAGE_HOLD] = { "hold", answer_hold, STAGE_ANSWER, NULL, answer_held },
 	[STAGE_ANSWER] = { "answer", answer_send, STAGE_RECORD, stage_told, answer_late },
 	[STAGE_RECORD] = { "record", stage_record, STAGE_GREET, NULL, NULL },
 	[STAGE_LINGER] = { "linger", stage_linger, STAGE_LINGER, stage_told, conn_close },

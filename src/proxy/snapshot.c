@@ -5,6 +5,7 @@
 
 #include <stdlib.h>
 
+#include "audit/checkpoint.h"
 #include "base/map.h"
 #include "net/listener.h"
 #include "net/roots.h"
@@ -203,6 +204,9 @@ snapshot_new(struct settings *set, const struct snapshot_inputs *in, struct repo
 		report_add(rep, SEVERITY_ERROR, (struct mark){ 0 }, STR_NONE,
 		    "no_interfaces", NULL, "the machine's own addresses cannot be read");
 	load_gateway(s, rep);
+	if (set->audit_sign.bytes != NULL &&
+	    !signer_takes((struct str){ set->audit_sign.bytes, set->audit_sign.n }))
+		settings_refuse_sign(set, rep);
 	take_services(s, in);
 	take_limits(s);
 	s->place = place_of(s);

@@ -17,12 +17,13 @@
 	4 /* entries looked at for each new one: the table shrinks as fast as it can \
 	     grow */
 #define SECOND_US 1000000
+#define MINUTE_US (60LL * SECOND_US)
 #define DELAY_MOST_US SECOND_US
 
 /*
  * The rate is kept as one number, the time at which the bucket will be full
  * again (GCRA): taking a token moves it on by 1 s / rate, and what it is ahead
- * of now by more than a burst (one second's worth) is the delay.
+ * of now by more than a burst (a second's worth, or a minute's) is the delay.
  */
 struct client {
 	struct list link; /* in its shard, least recently looked at first */
@@ -170,19 +171,32 @@ client_give(struct client *c, enum client_slot slot)
 	(void)before;
 }
 
-msec
-client_delay(struct client *c, int64_t rate, msec now)
+/* How far ahead of a period's worth it is now. */
+static msec
+delay(struct client *c, long long period_us, int64_t rate, msec now)
 {
-	long long at = now * 1000, most = at + SECOND_US + DELAY_MOST_US;
+	long long at = now * 1000, most = at + period_us + DELAY_MOST_US;
 	long long old = atomic_load(&c->full_at), full;
 
 	if (rate <= 0)
 		return 0;
 	do {
-		full = (old > at ? old : at) + SECOND_US / rate;
+		full = (old > at ? old : at) + period_us / rate;
 		if (full > most)
 			full = most;
 	} while (!atomic_compare_exchange_weak(&c->full_at, &old, full));
-	full -= at + SECOND_US;
+	full -= at + period_us;
 	return full > 0 ? (full + 999) / 1000 : 0;
+}
+
+msec
+client_delay(struct client *c, int64_t rate, msec now)
+{
+	return delay(c, SECOND_US, rate, now);
+}
+
+msec
+client_delay_minute(struct client *c, int64_t rate, msec now)
+{
+	return delay(c, MINUTE_US, rate, now);
 }

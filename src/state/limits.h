@@ -37,4 +37,7 @@ void client_give(struct client *c, enum client_slot slot);
  * delayed (ms, at most 1000). */
 msec client_delay(struct client *c, int64_t rate, msec now);
 
+/* The same for `rate` in a minute, of which all may come at once. */
+msec client_delay_minute(struct client *c, int64_t rate, msec now);
+
 #endif

@@ -17,7 +17,7 @@ START_WAIT = 60  # a sanitized build on a busy machine takes its time
 SANITIZED = "ASAN_OPTIONS" in os.environ or "TSAN_OPTIONS" in os.environ
 TICK = 0.002  # between two looks at a condition nobody signals
 
-FREE_OF_LIMITS = {"client_rate": 0, "client_connections": 0}
+FREE_OF_LIMITS = {"client_rate": 0, "client_connections": 0, "refusals": 0}
 
 
 def wait_for(condition, timeout=WAIT, what="condition"):

@@ -42,6 +42,7 @@ test_defaults_are_those_of_the_contract(void **state)
 	assert_int_equal(s->limits_head, 65536);
 	assert_int_equal(s->limits_body_rate, 1024);
 	assert_int_equal(s->limits_client_rate, 100);
+	assert_int_equal(s->limits_refusals, 120);
 	assert_int_equal(s->limits_body, 0);
 	assert_int_equal(s->log_level, LOG_INFO);
 	settings_free(s);
@@ -115,8 +116,8 @@ static const struct {
 	{ "credentials: {}\n", "unknown_key", 1, 1, NULL },
 	{ "listen: { socks5: [] }\n", "unknown_key", 1, 11, NULL },
 	{ "limits: { upload: 0 }\n", "unknown_key", 1, 11, NULL },
-	{ "limits: { refusals: 120/min }\n", "unknown_key", 1, 11, NULL },
-	{ "audit: { open_after: 5s }\n", "unknown_key", 1, 10, NULL },
+	{ "limits: { records: 600/min }\n", "unknown_key", 1, 11, NULL },
+	{ "audit: { opens_after: 5s }\n", "unknown_key", 1, 10, NULL },
 	{ "tls: { intercept: {} }\n", "unknown_key", 1, 8, NULL },
 	{ "production: yes\n", "bad_boolean", 1, 13, NULL },
 	{ "production:\n", "null_value", 1, 12, NULL },
@@ -159,6 +160,7 @@ static const struct {
 	{ "limits: { body_rate: 1KiB }\n", "bad_rate", 1, 22, NULL },
 	{ "limits: { body_rate: 1K/min }\n", "bad_size", 1, 22, NULL },
 	{ "limits: { client_rate: 100 }\n", "bad_rate", 1, 24, NULL },
+	{ "limits: { refusals: 100/s }\n", "bad_rate", 1, 21, NULL },
 	{ "limits: { client_rate: 0100/s }\n", "bad_integer", 1, 24, NULL },
 	{ "limits: { head: 2MiB }\n", "out_of_range", 1, 17, NULL },
 	{ "limits: { head: 8KiB }\n", "limits_disagree", 1, 17, NULL },

@@ -66,6 +66,24 @@ test_a_burst_passes_and_then_the_rate_holds(void **state)
 }
 
 static void
+test_a_minutes_worth_may_come_at_once(void **state)
+{
+	struct limits *l = limits_new();
+	struct client *c = client_ref(l, STR("c"), 1000);
+
+	(void)state;
+	for (int i = 0; i < 120; i++)
+		assert_int_equal(client_delay_minute(c, 120, 1000), 0);
+	assert_int_equal(client_delay_minute(c, 120, 1000), 500);
+	assert_int_equal(client_delay_minute(c, 120, 1000), 1000);
+	assert_int_equal(client_delay_minute(c, 120, 1000), 1000); /* never longer */
+	assert_int_equal(client_delay_minute(c, 120, 61000), 0);
+	assert_int_equal(client_delay_minute(c, 0, 61000), 0); /* no limit */
+	client_unref(c);
+	limits_free(l);
+}
+
+static void
 test_leaving_and_coming_back_does_not_refill_the_bucket(void **state)
 {
 	struct limits *l = limits_new();
@@ -159,6 +177,7 @@ main(void)
 		cmocka_unit_test(test_a_client_is_found_again_by_its_key),
 		cmocka_unit_test(test_the_cap_is_one_clients_alone),
 		cmocka_unit_test(test_a_burst_passes_and_then_the_rate_holds),
+		cmocka_unit_test(test_a_minutes_worth_may_come_at_once),
 		cmocka_unit_test(test_leaving_and_coming_back_does_not_refill_the_bucket),
 		cmocka_unit_test(
 		    test_strangers_without_end_do_not_displace_who_is_connected),

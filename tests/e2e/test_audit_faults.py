@@ -1,0 +1,217 @@
+"""The audit log as a dependency (doc/FAILURES.md): what is new is refused, what is open goes on, nothing is lost."""
+import json
+import os
+import resource
+import shutil
+import subprocess
+import threading
+
+import pytest
+from rig.weir import proxy_and_health, wait_for
+from rules import http, tcp
+from test_record import assert_chained, fill, get, lines_of, until
+
+NAME = "allowed.test"
+
+
+class Fault:
+    """A place for the log, what goes wrong with it, and what mends that."""
+
+    def __init__(self, where):
+        self.where, self.path = where, where / "audit.jsonl"
+
+
+class FullDisk(Fault):
+    def induce(self):
+        fill(self.where / "junk")
+
+    def heal(self):
+        os.unlink(self.where / "junk")
+
+
+class ReadOnly(Fault):
+    """The file was removed, and on a read-only file system there is no other."""
+
+    def induce(self):
+        shutil.copy(self.path, self.where.parent / "copy")
+        subprocess.run(["mount", "--bind", str(self.where), str(self.where)], check=True)
+        os.unlink(self.path)
+        subprocess.run(["mount", "-o", "remount,bind,ro", str(self.where)], check=True)
+
+    def heal(self):
+        subprocess.run(["umount", "-l", str(self.where)], check=True)
+
+
+@pytest.fixture
+def place(net, tmp_path):
+    path = tmp_path / "place"
+    path.mkdir()
+    subprocess.run(["mount", "-t", "tmpfs", "-o", "size=256k", "none", str(path)], check=True)
+    yield path
+    while subprocess.run(["umount", "-l", str(path)], check=False, capture_output=True).returncode == 0:
+        pass
+
+
+FAULTS = [FullDisk, ReadOnly]
+
+
+@pytest.mark.parametrize("kind", FAULTS)
+def test_new_exchanges_are_refused_open_ones_go_on_and_it_heals(weir, upstream, echo, connect, place, kind):
+    fault = kind(place)
+    proxy = weir([http(NAME), tcp(NAME, echo.port)], {"listen": proxy_and_health(), "audit": {"path": str(fault.path)}})
+    tunnel = connect(proxy)
+    assert tunnel.connect("%s:%d" % (NAME, echo.port)).status == 200
+    proxy.audit(lambda records: len(records) >= 2)
+    fault.induce()
+    passed, refused = until(proxy, connect, 503)
+    assert refused.get("x-weir-reason") == "audit_unavailable" and refused.get("retry-after")
+    assert proxy.health("/readyz")[0] == 503 and proxy.metric("weir_audit_errors_total") > 0
+    tunnel.send(b"still relayed")
+    assert tunnel.read_until(lambda data: data == b"still relayed")
+    tunnel.finish()
+    assert tunnel.read_all() == b"still relayed"
+    fault.heal()
+
+    def is_healed():
+        with connect(proxy) as sock:
+            return get(sock).status == 200
+    wait_for(is_healed, what="recovery without a restart")
+    assert proxy.health("/readyz")[0] == 200
+    proxy.stop()
+    lines = lines_of(fault.path)
+    records = [json.loads(line) for line in lines]
+    assert_chained(lines, records[0]["prev"])
+    assert sum(r["kind"] == "http" and r.get("status") == 200 for r in records) == passed + 1, "nothing is lost"
+    assert sum(r["kind"] == "connect" for r in records) == 1
+
+
+def test_a_file_that_is_removed_is_made_again_and_the_chain_goes_on(weir, upstream, connect):
+    proxy = weir([http(NAME)])
+    path = proxy.config["audit"]["path"]
+    assert get(connect(proxy), "/before").status == 200
+    proxy.finals(1)
+    old = lines_of(path)
+    os.unlink(path)
+
+    def is_noticed():
+        assert get(connect(proxy), "/after").status == 200
+        return os.path.exists(path) and b"file_replaced" in b"".join(lines_of(path))
+    wait_for(is_noticed, what="another file")
+    proxy.stop()
+    records = [json.loads(line) for line in lines_of(path)]
+    assert_chained(lines_of(path), records[0]["prev"])
+    assert records[0]["prev"] != "0" * 64 and old
+    assert any(r.get("event") == "file_replaced" and "removed" in r["why"] for r in records)
+
+
+def test_a_directory_that_is_removed_refuses_until_it_is_back(weir, upstream, connect, tmp_path):
+    directory = tmp_path / "logs"
+    directory.mkdir()
+    proxy = weir([http(NAME)], {"audit": {"path": str(directory / "audit.jsonl")}})
+    shutil.rmtree(directory)
+    _, refused = until(proxy, connect, 503)
+    assert refused.get("x-weir-reason") == "audit_unavailable"
+    directory.mkdir()
+
+    def is_healed():
+        with connect(proxy) as sock:
+            return get(sock).status == 200
+    wait_for(is_healed, what="recovery without a restart")
+    proxy.stop()
+    records = [json.loads(line) for line in lines_of(directory / "audit.jsonl")]
+    assert any(r["kind"] == "http" for r in records)
+
+
+@pytest.fixture
+def fifo(tmp_path):
+    path = tmp_path / "fifo"
+    os.mkfifo(path)
+    reader = os.open(path, os.O_RDWR | os.O_NONBLOCK)
+    yield path, reader
+    os.close(reader)
+
+
+def test_a_pipe_that_nobody_empties_refuses_and_loses_nothing(weir, upstream, connect, fifo):
+    path, reader = fifo
+    proxy = weir([http(NAME)], {"audit": {"path": str(path)}})
+    passed, refused = until(proxy, connect, 503, path="/" + "x" * 900)
+    assert refused.get("x-weir-reason") == "audit_unavailable"
+    data, is_over = [], threading.Event()
+
+    def empty():
+        while not is_over.is_set():
+            try:
+                data.append(os.read(reader, 65536))
+            except BlockingIOError:
+                is_over.wait(0.002)
+    thread = threading.Thread(target=empty)
+    thread.start()
+
+    def is_healed():
+        with connect(proxy) as sock:
+            return get(sock).status == 200
+    wait_for(is_healed, what="recovery without a restart")
+    proxy.stop()
+    wait_for(lambda: b'"event":"stop"' in b"".join(data), what="all of it")
+    is_over.set()
+    thread.join()
+    lines = b"".join(data).splitlines()
+    assert_chained(lines)
+    assert sum(json.loads(line)["kind"] == "http" and json.loads(line).get("status") == 200 for line in lines) == passed + 1
+
+
+def test_a_pipe_that_is_emptied_slowly_loses_nothing(weir, upstream, connect, fifo):
+    path, reader = fifo
+    proxy = weir([http(NAME)], {"audit": {"path": str(path)}})
+    data, is_over = [], threading.Event()
+
+    def empty():
+        while not is_over.is_set():
+            try:
+                data.append(os.read(reader, 2048))
+            except BlockingIOError:
+                pass
+            is_over.wait(0.005)
+    thread = threading.Thread(target=empty)
+    thread.start()
+    answered = {200: 0, 503: 0}
+    sock = connect(proxy)
+    for _ in range(400):
+        answered[get(sock, "/" + "x" * 900).status] += 1
+    sock.close()
+    proxy.stop()
+    wait_for(lambda: b'"event":"stop"' in b"".join(data), what="all of it")
+    is_over.set()
+    thread.join()
+    lines = b"".join(data).splitlines()
+    assert_chained(lines)
+    assert sum(json.loads(line).get("status") == 200 for line in lines) == answered[200]
+
+
+def test_with_drop_all_is_served_and_what_is_dropped_is_counted(weir, upstream, connect, place):
+    path = place / "audit.jsonl"
+    proxy = weir([http(NAME)], {"listen": proxy_and_health(), "audit": {"path": str(path), "on_failure": "drop"}},
+                 preexec=few_descriptors)
+    fill(place / "junk")
+    asked = 0
+    sock = connect(proxy)
+    while proxy.metric("weir_audit_dropped_total") == 0:
+        for _ in range(200):
+            assert get(sock).status == 200
+            asked += 1
+        assert asked < 100000
+    os.unlink(place / "junk")
+    subprocess.run(["mount", "-o", "remount,size=64m", str(place)], check=True)
+    wait_for(lambda: get(sock).status == 200 and proxy.health("/readyz")[0] == 200, what="recovery")
+    proxy.audit(lambda records: any(r.get("event") == "records_dropped" for r in records), what="a word about it")
+    asked += 1
+    proxy.stop()
+    records = [json.loads(line) for line in lines_of(path)]
+    assert_chained(lines_of(path))
+    dropped = sum(int(r["count"]) for r in records if r.get("event") == "records_dropped")
+    assert dropped > 0 and dropped + sum(r["kind"] == "http" for r in records) >= asked
+
+
+def few_descriptors():
+    """Few places in the journal: 1024 more than descriptors."""
+    resource.setrlimit(resource.RLIMIT_NOFILE, (256, 256))

@@ -1,0 +1,308 @@
+"""The log over files and deaths: segments, signed checkpoints, and the same said in a second place."""
+import base64
+import hashlib
+import itertools
+import json
+import os
+import signal
+import subprocess
+
+import pytest
+from rig.weir import proxy_and_health, wait_for
+from rules import http, tcp
+from test_audit_soak import files_of
+from test_record import assert_chained, get, lines_of
+from test_trail import SOON, assert_one_final_each, die, of, opens, tunnel
+
+NAME = "allowed.test"
+
+
+@pytest.fixture(scope="session")
+def key(tmp_path_factory):
+    """Of a private key the file, and of its public key the file and the id."""
+    private = tmp_path_factory.mktemp("sign") / "sign.pem"
+    public, der = private.with_name("public.pem"), private.with_name("public.der")
+    def openssl(*arguments):
+        subprocess.run(["openssl", *map(str, arguments)], check=True, capture_output=True)
+    openssl("genpkey", "-algorithm", "ed25519", "-out", private)
+    openssl("pkey", "-in", private, "-pubout", "-out", public)
+    openssl("pkey", "-in", private, "-pubout", "-outform", "DER", "-out", der)
+    private.chmod(0o600)
+    return {"private": private, "public": public, "id": hashlib.sha256(der.read_bytes()).hexdigest()[:16]}
+
+
+def is_signed(said, key, tmp_path):
+    text, sig = tmp_path / "text", tmp_path / "sig"
+    text.write_text("weir-checkpoint-v1\n%(name)s\n%(ts)s\n%(lines)s\n%(head)s\n" % said)
+    sig.write_bytes(base64.b64decode(said["sig"], validate=True))
+    return subprocess.run(["openssl", "pkeyutl", "-verify", "-pubin", "-inkey", str(key["public"]), "-rawin",
+                           "-in", str(text), "-sigfile", str(sig)], check=False, capture_output=True).returncode == 0
+
+
+def segments(proxy):
+    """The log's files in their order, by what each says of the one before, where weir alone cut them."""
+    path = proxy.config["audit"]["path"]
+    directory, base = os.path.split(path)
+    before = {}
+    for name in os.listdir(directory):
+        if name.startswith(base):
+            with open(os.path.join(directory, name), "rb") as f:
+                first = f.readline()
+            before[name] = json.loads(first).get("before") if first.endswith(b"\n") else None
+    out = [base]
+    while before[out[-1]]:
+        out.append(before[out[-1]])
+    assert len(out) == len(before), before
+    return [os.path.join(directory, name) for name in reversed(out)]
+
+
+def check_lines(records):
+    """`lines` and `head` of every checkpoint are true."""
+    seen = 0
+    for i, r in enumerate(records):
+        if r.get("event") == "checkpoint":
+            assert (int(r["lines"]), r["head"]) == (i, r["prev"])
+            seen += 1
+    return seen
+
+
+def test_a_checkpoint_stands_at_the_start_and_at_the_end(weir, upstream, connect):
+    proxy = weir([http(NAME)], {"name": "w1"})
+    for _ in range(2):
+        assert get(connect(proxy)).status == 200
+        proxy.stop()
+        proxy.start()
+    proxy.stop()
+    records = [json.loads(line) for line in lines_of(proxy.config["audit"]["path"])]
+    assert [r.get("event", "-") for r in records] == (["start", "checkpoint", "-", "stop", "checkpoint"] * 2
+                                                      + ["start", "checkpoint", "stop", "checkpoint"])
+    assert check_lines(records) == 6
+    assert list(records[1]) == ["v", "ts", "seq", "kind", "phase", "event", "name", "lines", "head", "prev"]
+    assert records[1]["name"] == "w1"
+
+
+def test_lines_go_on_after_a_death(weir, upstream, connect):
+    proxy = weir([http(NAME)])
+    for _ in range(3):
+        assert get(connect(proxy)).status == 200
+        proxy.audit(lambda all_: all_[-1]["kind"] == "http")
+        die(proxy)
+        proxy.start()
+    proxy.stop()
+    assert check_lines([json.loads(line) for line in lines_of(proxy.config["audit"]["path"])]) == 5
+
+
+def test_checkpoints_are_signed_and_anchored(weir, upstream, connect, key, tmp_path):
+    anchor = tmp_path / "anchor.jsonl"
+    proxy = weir([http(NAME)], {"name": "w1", "audit": {"sign": "file:%s" % key["private"], "anchor": str(anchor)}})
+    assert get(connect(proxy)).status == 200
+    proxy.stop()
+    told = [r for r in map(json.loads, lines_of(proxy.config["audit"]["path"])) if r.get("event") == "checkpoint"]
+    anchored = [json.loads(line) for line in lines_of(anchor)]
+    assert len(told) == len(anchored) == 2 and os.stat(anchor).st_mode & 0o777 == 0o640
+    for record, said in zip(told, anchored):
+        assert record["key"] == key["id"] and is_signed(record, key, tmp_path)
+        assert list(said) == ["v", "name", "ts", "lines", "head", "key", "sig"]
+        assert said == dict({k: record[k] for k in said if k != "v"}, v=1)
+        assert not is_signed(dict(record, lines="1" + record["lines"]), key, tmp_path)
+
+
+@pytest.mark.parametrize("kind", ["rsa", "public", "passphrase", "nonsense"])
+def test_what_cannot_sign_is_an_error_of_the_configuration(weir, key, tmp_path, kind):
+    bad = tmp_path / "bad.pem"
+    if kind == "rsa":
+        subprocess.run(["openssl", "genpkey", "-algorithm", "rsa", "-out", str(bad)], check=True, capture_output=True)
+    elif kind == "public":
+        bad.write_bytes(key["public"].read_bytes())
+    elif kind == "passphrase":
+        subprocess.run(["openssl", "pkey", "-in", str(key["private"]), "-aes256", "-passout", "pass:words",
+                        "-out", str(bad)], check=True, capture_output=True)
+    else:
+        bad.write_text("no key\n")
+    bad.chmod(0o600)
+    proxy = weir([http(NAME)], {"audit": {"sign": "file:%s" % bad}}, start=False)
+    proxy.start(wait=False)
+    assert proxy.process.wait(60) == 78 and "bad_sign" in proxy.log()
+
+
+def test_an_anchor_that_is_away_makes_weir_unready_and_gets_all_when_it_is_back(weir, upstream, connect, tmp_path):
+    away = tmp_path / "away"
+    anchor = away / "anchor.jsonl"
+    proxy = weir([http(NAME)], {"listen": proxy_and_health(), "audit": {"anchor": str(anchor)}})
+    assert get(connect(proxy)).status == 200, "the log itself stands"
+    assert proxy.health("/readyz")[0] == 503 and "anchor" in proxy.health("/readyz")[1]
+    assert "the audit anchor cannot be written" in proxy.log() and proxy.metric("weir_audit_anchor_errors_total") > 0
+    away.mkdir()
+    wait_for(lambda: proxy.health("/readyz")[0] == 200, what="an anchor")
+    first = json.loads(lines_of(anchor)[0])
+    checkpoint = next(r for r in proxy.audit() if r.get("event") == "checkpoint")
+    assert first["head"] == checkpoint["head"]
+
+
+def test_an_anchor_that_ends_in_a_torn_line_goes_on_behind_it(weir, tmp_path):
+    anchor = tmp_path / "anchor.jsonl"
+    anchor.write_bytes(b'{"v":1,"na')
+    weir([http(NAME)], {"audit": {"anchor": str(anchor)}}).stop()
+    lines = lines_of(anchor)
+    assert lines[0] == b'{"v":1,"na' and len([json.loads(line) for line in lines[1:]]) == 2
+
+
+# -- segments
+
+def cut_config(**more):
+    return {"audit": dict({"segment": "4KiB"}, **more)}
+
+
+def test_the_chain_goes_on_over_segments(weir, upstream, connect, key, tmp_path):
+    proxy = weir([http(NAME)], cut_config(sign="file:%s" % key["private"]))
+    sock = connect(proxy)
+    for i in itertools.count():
+        assert get(sock, "/%d" % i).status == 200
+        if len(os.listdir(proxy.directory)) >= 10 and len(segments(proxy)) >= 4:
+            break
+        assert i < 20000
+    proxy.stop()
+    files = segments(proxy)
+    lines = lines_of(*files)
+    assert_chained(lines)
+    records = [json.loads(line) for line in lines]
+    check_lines(records)
+    assert sum(r["kind"] == "http" for r in records) == i + 1
+    for older, newer in zip(files, files[1:]):
+        last, first = json.loads(lines_of(older)[-1]), json.loads(lines_of(newer)[0])
+        assert last["event"] == "checkpoint" and is_signed(last, key, tmp_path)
+        assert first["event"] == "segment" and first["before"] == os.path.basename(older)
+        assert first["head"] == first["prev"] == hashlib.sha256(lines_of(older)[-1]).hexdigest()
+        assert os.path.getsize(older) > 4096
+
+
+def test_what_began_some_segments_ago_is_lost_with_the_rest(weir, upstream, echo, connect):
+    proxy = weir([http(NAME), tcp(NAME, echo.port)], cut_config(**dict(SOON, progress="1h")))
+    held = tunnel(proxy, connect, echo)
+    opened = opens(proxy, 1)[0]
+    sock = connect(proxy)
+    for i in itertools.count():
+        assert get(sock, "/%d" % i).status == 200
+        if len(segments_or_none(proxy)) >= 3:
+            break
+        assert i < 20000
+    die(proxy)
+    held.close()
+    proxy.start()
+    proxy.stop()
+    records = [json.loads(line) for line in lines_of(*segments(proxy))]
+    assert_one_final_each(records)
+    assert of(records, opened["id"])[-1]["outcome"] == "lost"
+
+
+def segments_or_none(proxy):
+    """The same, while they are made."""
+    try:
+        return segments(proxy)
+    except (AssertionError, KeyError, ValueError, FileNotFoundError):
+        return []
+
+
+def test_a_death_between_two_segments_breaks_no_chain(weir, upstream, echo, connect):
+    """As kill -9 leaves it: the file is renamed, and the next one is not there, or has no line yet."""
+    proxy = weir([http(NAME), tcp(NAME, echo.port)], {"audit": SOON})
+    path = proxy.config["audit"]["path"]
+    made = []
+    for turn, is_made in enumerate((False, True, False)):
+        held = tunnel(proxy, connect, echo)
+        opens(proxy, 1)
+        die(proxy)
+        held.close()
+        made.append("%s.2031010%dT000000Z%s" % (path, min(turn + 1, 2), "-1" if turn == 2 else ""))
+        os.rename(path, made[-1])
+        proxy._seen, proxy._records = 0, []
+        if is_made:
+            with open(path, "wb"):
+                pass
+        proxy.start()
+        proxy.audit(lambda all_: all_ and all_[-1].get("event") == "checkpoint")
+        assert json.loads(lines_of(path)[0])["before"] == os.path.basename(made[-1])
+    proxy.stop()
+    lines = lines_of(*made, path)
+    assert_chained(lines)
+    records = [json.loads(line) for line in lines]
+    check_lines(records)
+    assert_one_final_each(records)
+    assert sum(r.get("outcome") == "lost" for r in records) == 3
+
+
+def test_a_new_log_beside_old_segments_that_went_on_elsewhere_is_new(weir, upstream, connect):
+    proxy = weir([http(NAME)], cut_config())
+    path = proxy.config["audit"]["path"]
+    sock = connect(proxy)
+    while len(segments_or_none(proxy)) < 2:
+        assert get(sock).status == 200
+    proxy.stop()
+    os.rename(path, path + ".1")
+    proxy.start()
+    proxy.stop()
+    assert json.loads(lines_of(path)[0])["prev"] == "0" * 64
+
+
+def test_killed_while_it_cuts_the_chain_is_whole(weir, upstream, connect):
+    proxy = weir([http(NAME)], cut_config())
+    for _ in range(8):
+        socks = [connect(proxy) for _ in range(8)]
+        done = 0
+        while done < 40:
+            for sock in socks:
+                sock.send("GET http://%s/ HTTP/1.1\r\nHost: %s\r\n\r\n" % (NAME, NAME))
+            for sock in socks:
+                done += sock.response().status == 200
+        die(proxy)
+        for sock in socks:
+            sock.close()
+        proxy.start()
+    proxy.stop()
+    lines = []
+    for line in lines_of(*segments(proxy)):
+        try:
+            json.loads(line)
+            lines.append(line)
+        except ValueError:
+            continue
+    assert_chained(lines)
+    check_lines([json.loads(line) for line in lines])
+
+
+def test_where_no_file_can_be_cut_the_log_grows_on(weir, upstream, connect, tmp_path):
+    directory = tmp_path / "logs"
+    directory.mkdir()
+    path = directory / "audit.jsonl"
+    subprocess.run(["mount", "--bind", str(directory), str(directory)], check=True)
+    try:
+        proxy = weir([http(NAME)], {"audit": {"path": str(path), "segment": "4KiB"}})
+        # a mount point cannot be renamed
+        subprocess.run(["mount", "--bind", str(path), str(path)], check=True)
+        sock = connect(proxy)
+        wait_for(lambda: get(sock).status == 200 and "cannot be cut" in proxy.log(), what="a word about it")
+        before = len(lines_of(path))
+        assert get(sock).status == 200
+        wait_for(lambda: len(lines_of(path)) > before, what="more lines")
+        assert [n for n in os.listdir(directory)] == ["audit.jsonl"]
+        proxy.stop()
+        assert_chained(lines_of(path))
+    finally:
+        subprocess.run(["umount", "-l", str(path)], check=False)
+        subprocess.run(["umount", "-l", str(directory)], check=False)
+
+
+def test_reopening_and_segments_go_together(weir, upstream, connect):
+    proxy = weir([http(NAME)], cut_config())
+    path = proxy.config["audit"]["path"]
+    sock = connect(proxy)
+    while len(segments_or_none(proxy)) < 2:
+        assert get(sock).status == 200
+    os.rename(path, path + ".moved")
+    proxy.signal(signal.SIGUSR1)
+    wait_for(lambda: os.path.exists(path), what="a new file")
+    assert get(sock).status == 200
+    proxy.stop()
+    files = files_of(path)
+    assert len(files) > 2 and path + ".moved" in files
+    assert_chained(lines_of(*files))
