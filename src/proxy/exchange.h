@@ -55,8 +55,8 @@ struct exchange {
 	/* while it lasts, proxy/trail.h */
 	struct conn *conn;
 	struct list trail;
-	msec due;                   /* its next record */
-	bool is_opened;             /* it has an `open` record */
+	msec due;        /* its next record */
+	bool is_opened;  /* it has an `open` record */
 	bool is_counted; /* as a refusal, proxy/refusals.h */
 	bool is_summed;  /* with others, unless it has an `open` record */
 

@@ -242,22 +242,42 @@ body_is_late(struct conn *c)
 
 static enum next reserve(struct conn *c);
 
-/* Recorded before the prompt goes anywhere, as any exchange that carries a credential. */
+/* That it goes, though nothing has let it through yet; false: the journal has no place.
+ */
 static bool
-counter_opens(struct conn *c)
+says_it_goes(struct conn *c)
 {
-	enum reason reason = c->x->reason;
-	bool is_opened;
+	struct exchange *x = c->x;
+	enum reason reason = x->reason;
+	bool is_said;
 
-	if (c->is_opened)
-		return true;
-	c->x->reason = REASON_NONE;
-	c->x->verdict.allow = true;
-	is_opened = conn_opens(c);
-	c->x->verdict.allow = false;
-	c->x->reason = reason;
-	c->is_opened = is_opened;
-	return is_opened;
+	x->reason = REASON_NONE;
+	x->verdict.allow = true;
+	is_said = conn_says(c, x, x->is_opened ? RECORD_PROGRESS : RECORD_OPEN);
+	x->verdict.allow = false;
+	x->reason = reason;
+	if (is_said)
+		trail_opened(c->e, x);
+	return is_said;
+}
+
+/* done() when that is in the file.  False: there is nothing to wait for. */
+static bool
+waits_for_record(struct conn *c, void (*done)(void *arg, bool is_written))
+{
+	c->written = journal_wait_start(c->e->journal, c->e->loop, done, c);
+	if (c->written == NULL)
+		return false;
+	timer_set(c->e->loop, &c->timer, WRITE_MS);
+	return true;
+}
+
+static void
+has_waited(struct conn *c)
+{
+	journal_wait_cancel(c->written);
+	c->written = NULL;
+	timer_clear(&c->timer);
 }
 
 static void
@@ -281,27 +301,58 @@ on_counted(void *arg, uint64_t tokens)
 		conn_go_on(c, n);
 }
 
-/* False: what has been refused stays so. */
+/* False: nobody can count it. */
 static bool
-counts(struct conn *c)
+asks_counter(struct conn *c)
 {
 	char text[ADDR_TEXT];
 
+	c->counter =
+	    counter_start(c->x->spend, str_of(conn_share(c, text)), on_counted, c);
+	if (c->counter != NULL) {
+		c->x->flags |= FLAG_COUNTED;
+		return true;
+	}
+	conn_end_connecting(c);
+	return false;
+}
+
+static void
+on_counter_written(void *arg, bool is_written)
+{
+	struct conn *c = arg;
+
+	c->written = NULL;
+	timer_clear(&c->timer);
+	if (is_written && asks_counter(c))
+		return;
+	conn_end_connecting(c);
+	conn_go_on(c, answer_refuse(c, c->x->reason));
+}
+
+/* Recorded before the prompt goes anywhere, as any exchange that carries a credential.
+ * False: what has been refused stays so. */
+static bool
+counts(struct conn *c)
+{
 	if (c->x->flags & FLAG_COUNTED || !counter_might_help(c->x->spend) ||
 	    !client_take(c->share, CLIENT_CONNECTING,
 		c->x->snapshot->settings->limits_client_connecting))
 		return false;
 	c->has_connecting = true;
-	c->counter =
-	    counter_start(c->x->spend, str_of(conn_share(c, text)), on_counted, c);
-	if (c->counter != NULL && counter_opens(c)) {
-		c->x->flags |= FLAG_COUNTED;
-		return true;
-	}
-	counter_cancel(c->counter);
-	c->counter = NULL;
+	if (says_it_goes(c))
+		return waits_for_record(c, on_counter_written) || asks_counter(c);
 	conn_end_connecting(c);
 	return false;
+}
+
+/* The disk stands still: it is refused as it was. */
+static enum next
+reserve_is_late(struct conn *c)
+{
+	has_waited(c);
+	conn_end_connecting(c);
+	return answer_refuse(c, c->x->reason);
 }
 
 static void
@@ -384,21 +435,15 @@ on_written(void *arg, bool is_written)
 static enum next
 gate_open(struct conn *c)
 {
-	if (!conn_says(c, c->x, RECORD_OPEN))
+	if (!says_it_goes(c))
 		return answer_refuse(c, REASON_AUDIT_UNAVAILABLE);
-	trail_opened(c->e, c->x);
-	c->written = journal_wait_start(c->e->journal, c->e->loop, on_written, c);
-	if (c->written == NULL)
-		return NEXT;
-	timer_set(c->e->loop, &c->timer, WRITE_MS);
-	return WAIT;
+	return waits_for_record(c, on_written) ? WAIT : NEXT;
 }
 
 static enum next
 open_is_late(struct conn *c)
 {
-	journal_wait_cancel(c->written);
-	c->written = NULL;
+	has_waited(c);
 	return answer_refuse(c, REASON_AUDIT_UNAVAILABLE);
 }
 
@@ -544,7 +589,7 @@ const struct stage_row gateway_way[] = {
 	[STAGE_DECIDE] = { "decide", gate_decide, STAGE_BODY, NULL, NULL },
 	[STAGE_BODY] = { "body", gate_body, STAGE_RESERVE, stage_told, body_is_late },
 	[STAGE_RESERVE] = { "reserve", gate_reserve, STAGE_OPEN, stage_told_meanwhile,
-	    NULL },
+	    reserve_is_late },
 	[STAGE_OPEN] = { "open", gate_open, STAGE_RESOLVE, stage_told_meanwhile,
 	    open_is_late },
 	[STAGE_RESOLVE] = { "resolve", stage_resolve, STAGE_DIAL, stage_told_meanwhile,
