@@ -24,7 +24,7 @@ after_tunnel(enum tunnel_end how, enum reason reason)
 	for (size_t i = 0; i < sizeof(tunnel_after) / sizeof(tunnel_after[0]); i++)
 		if (tunnel_after[i].reason == reason)
 			return tunnel_after[i].after;
-	return how == TUNNEL_REFUSED ? AFTER_LINGER : AFTER_CLOSE;
+	return how == TUNNEL_ENDED ? AFTER_CLOSE : AFTER_LINGER;
 }
 
 /* The requests inside are exchanges of their own; the CONNECT's stays open above. */
@@ -45,6 +45,14 @@ carry_http(struct conn *c, struct str first)
 	return conn_jump(c, STAGE_GREET);
 }
 
+/* undici asks for http:// by CONNECT too: cut off, its user would never learn why. */
+static enum next
+tell_inside(struct conn *c)
+{
+	conn_door(c)->inside->refuse(&c->out, c->x, true, -1);
+	return conn_jump(c, STAGE_ANSWER);
+}
+
 static void
 on_tunnelled(void *arg, enum tunnel_end how, struct str first)
 {
@@ -63,7 +71,7 @@ on_tunnelled(void *arg, enum tunnel_end how, struct str first)
 		c->origin = NULL;
 	}
 	c->after = (uint8_t)after_tunnel(how, c->x->reason);
-	conn_go_on(c, NEXT);
+	conn_go_on(c, how == TUNNEL_UNTOLD ? tell_inside(c) : NEXT);
 }
 
 static enum next

@@ -136,16 +136,28 @@ send_alert(struct tunnel *t, enum reason reason)
 	(void)stream_write(t->client, &v, 1); /* a courtesy: it fits or it does not */
 }
 
+/* A method, in capitals as all of them are, and a space. */
+static bool
+begins_http(struct str s)
+{
+	size_t n = 0;
+
+	while (n < s.n && s.p[n] >= 'A' && s.p[n] <= 'Z')
+		n++;
+	return n > 0 && n < s.n && s.p[n] == ' ';
+}
+
 static void
 refuse(struct tunnel *t, enum reason reason, const char *error)
 {
-	bool is_tls = t->peek->client.n > 0 && t->peek->client.p[0] == TLS_HANDSHAKE;
+	struct str first = buf_view(&t->peek->client);
+	bool is_http = begins_http(first);
 
-	if (is_tls)
+	if (first.n > 0 && first.p[0] == TLS_HANDSHAKE)
 		send_alert(t, reason);
 	t->x->verdict.allow = false;
 	t->x->error = error;
-	end(t, TUNNEL_REFUSED, reason, CLOSE_WEIR);
+	end(t, is_http ? TUNNEL_UNTOLD : TUNNEL_REFUSED, reason, CLOSE_WEIR);
 }
 
 static void

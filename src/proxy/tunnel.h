@@ -14,6 +14,7 @@
 enum tunnel_end {
 	TUNNEL_ENDED,   /* the exchange is over; x->reason says how */
 	TUNNEL_REFUSED, /* x->reason; what was refused did not reach the origin */
+	TUNNEL_UNTOLD,  /* so too, and the client speaks HTTP: it can be told */
 	TUNNEL_HTTP,    /* `first` is the beginning of a plain HTTP request */
 };
 

@@ -142,7 +142,6 @@ HELLOS = [
     ("no SNI", lambda: hello.hello(None), "sni_missing"),
     ("another name", lambda: hello.hello("other.test"), "sni_mismatch"),
     ("a name that begins alike", lambda: hello.hello("allowed.test.evil.test"), "sni_mismatch"),
-    ("plain HTTP", lambda: b"GET / HTTP/1.1\r\nHost: allowed.test\r\n\r\n", "tls_required"),
     ("SSH", lambda: b"SSH-2.0-OpenSSH_9.2p1\r\n", "tls_required"),
     ("a NUL in the name", lambda: hello.hello("allowed.test\0.evil"), "tls_malformed"),
     ("two names", lambda: hello.hello(None, extra=hello.server_name(NAME) + hello.server_name(NAME)), "tls_malformed"),
@@ -165,6 +164,20 @@ def test_a_wrong_hello_closes_with_nothing_upstream(weir, silent, connect, make,
     assert record["decision"] == "deny" and record["reason"] in reason.split(" or ")
     assert silent.bytes() == b""
     assert record.get("bytes", {}).get("up", 0) == 0
+
+
+@pytest.mark.parametrize("step", [None, 5], ids=["whole", "in pieces"])
+def test_http_where_only_tls_is_allowed_is_told_so(weir, silent, connect, step):
+    proxy = weir([https(NAME, silent.port)])
+    sock = opened(proxy, connect, silent.port)
+    ask = b"GET / HTTP/1.1\r\nHost: allowed.test\r\n\r\n"
+    for at in range(0, len(ask), step or len(ask)):
+        sock.send(ask[at:at + (step or len(ask))])
+    is_refusal(sock.response(), 403, "tls_required")
+    assert sock.read_all() == b"" and silent.bytes() == b""
+    record = proxy.finals(1)[0]
+    assert len(proxy.finals()) == 1 and record["kind"] == "connect"
+    assert (record["decision"], record["reason"]) == ("deny", "tls_required") and record["bytes"]["up"] == 0
 
 
 @pytest.mark.parametrize("name", ["other.test", "Other.TEST", "ghp_" + "x1Y2z3" * 6 + ".test"], ids=["plain", "case", "secret"])
