@@ -391,8 +391,12 @@ audit_files_find(struct audit_files *f, const char *path)
 			break;
 		audit_files_free(f);
 	}
+	bool is_found = f->n > 0;
+
+	if (!is_found)
+		audit_files_free(f);
 	errno = error;
-	return f->n > 0;
+	return is_found;
 }
 
 void
