@@ -129,7 +129,7 @@ def churn(proxy, n):
     faults = [move, fill, proxy.reload]
     try:
         for step in range(1, 21):
-            wait_for(lambda: proxy.metric("weir_exchanges_total") >= n * step / 20, 600, "exchanges")
+            wait_for(lambda: proxy.metric("weir_audit_records_total") >= n * step / 20, 600, "records")
             faults[step % len(faults)]()
     finally:
         for client in clients:
@@ -139,8 +139,9 @@ def churn(proxy, n):
     wait_for(lambda: proxy.metric("weir_exchanges_open") == 0, what="the end of all")
     begun, unheard = int(proxy.metric("weir_exchanges_total")), reason(proxy, "audit_unavailable")
     proxy.stop()
-    assert begun >= n
-    assert check(path) == begun - unheard, "as many records as exchanges that had a place"
+    written = check(path)
+    assert written == begun - unheard, "as many records as exchanges that had a place"
+    assert written >= n * 0.95, "the rest are weir's own, and of what lasted"
     assert SECRET not in proxy.log()
 
 
