@@ -2,13 +2,15 @@
  * clock.c - a clock that the tests move
  *
  * Preloaded into weir: every clock it reads is ahead by what stands in the file that
- * WEIR_TEST_CLOCK names, nanoseconds as the machine writes an int64.  What the kernel
- * times itself (a wait in epoll) is not shortened: who moves the clock wakes weir.
+ * WEIR_TEST_CLOCK names, nanoseconds as the machine writes an int64; the clocks that
+ * can be set, by a second number there, too.  What the kernel times itself (a wait in
+ * epoll) is not shortened: who moves the clock wakes weir.
  */
 #define _GNU_SOURCE
 #include <dlfcn.h>
 #include <fcntl.h>
 #include <pthread.h>
+#include <stdbool.h>
 #include <stdint.h>
 #include <stdlib.h>
 #include <sys/mman.h>
@@ -30,10 +32,19 @@ find_clock(void)
 
 	if (fd < 0)
 		return;
-	at = mmap(NULL, sizeof(*ahead), PROT_READ, MAP_SHARED, fd, 0);
+	at = mmap(NULL, 2 * sizeof(*ahead), PROT_READ, MAP_SHARED, fd, 0);
 	if (at != MAP_FAILED)
 		ahead = at;
 	close(fd);
+}
+
+static int64_t
+ahead_of(clockid_t id)
+{
+	bool is_wall = id == CLOCK_REALTIME || id == CLOCK_REALTIME_COARSE;
+
+	return __atomic_load_n(&ahead[0], __ATOMIC_RELAXED) +
+	       (is_wall ? __atomic_load_n(&ahead[1], __ATOMIC_RELAXED) : 0);
 }
 
 /* By the system call: no function of the C library is looked up, and a sanitizer that
@@ -47,8 +58,8 @@ clock_gettime(clockid_t id, struct timespec *ts)
 	if (result != 0 || ahead == NULL || id == CLOCK_PROCESS_CPUTIME_ID ||
 	    id == CLOCK_THREAD_CPUTIME_ID)
 		return (int)result;
-	ns = ts->tv_nsec + __atomic_load_n(ahead, __ATOMIC_RELAXED);
-	ts->tv_sec += ns / NS;
+	ns = ts->tv_sec * NS + ts->tv_nsec + ahead_of(id);
+	ts->tv_sec = ns / NS;
 	ts->tv_nsec = ns % NS;
 	return 0;
 }
