@@ -26,6 +26,7 @@ PATH = "/anthropic/v1/messages"
 LEASE_US = 16 * 60 * 10 ** 6  # a little more than weir's
 KILLS = 4 if SANITIZED else 20  # a sanitized build takes long to start, and dies no other way
 CLIENTS = 8
+PLAIN = 60  # tokens of a prompt, at most
 HELD = 3  # streams that are under way when weir dies, at least
 
 
@@ -93,8 +94,11 @@ class Bank:
         self.go.set()
 
     def __call__(self, provider, conn, request, body):
+        return rig_provider.counting(self.serve, PLAIN)(provider, conn, request, body)
+
+    def serve(self, provider, conn, request, body):
         with self.changed:
-            plain, output = self.random.randint(1, 60), self.random.randint(1, body["max_tokens"])
+            plain, output = self.random.randint(1, PLAIN), self.random.randint(1, body["max_tokens"])
             bill = rig_provider.cost_nano(body["model"], plain, output=output)
             name = "req_%d" % len(self.bills)
             self.bills[name] = bill
