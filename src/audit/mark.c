@@ -17,7 +17,8 @@
 #define KIND_MAX 16
 
 static const char head[] = "~redacted.";
-static const char *const own_kinds[] = { "doubt", "secret", "userinfo", "pem", "value" };
+static const char *const own_kinds[] = { "doubt", "held", "secret", "userinfo", "pem",
+	"value" };
 
 struct marker {
 	EVP_MAC_CTX *keyed; /* never fed: each mark is made on a copy */

@@ -21,6 +21,7 @@ struct redactor {
 	struct marker *marker;
 	struct shapes *shapes;
 	struct prefilter filter;
+	struct known *known; /* NULL: weir holds none that is only its own */
 };
 
 /* A rule that misses what it was written for: nothing may run that relies on it. */
@@ -56,7 +57,15 @@ redactor_free(struct redactor *r)
 		return;
 	marker_free(r->marker);
 	shapes_free(r->shapes);
+	known_free(r->known);
 	free(r);
+}
+
+void
+redactor_hold(struct redactor *r, struct known *known)
+{
+	r->known = known;
+	known_share(known);
 }
 
 /* A key's name says less than the value's own shape: the kind is the shape's then. */
@@ -77,14 +86,21 @@ print_mark(
 	struct str secret = span->secret.p != NULL ? span->secret : raw;
 	struct buf plain;
 
+	const char *kind = "held";
+
 	buf_init(&plain, 4 * raw.n + 16);
 	plain.is_secret = true;
-	if (secret.p == raw.p && span->code != SPAN_PLAIN) {
-		span_decode(raw, span->code, &plain);
+	if (known_plain(r->known, raw, &plain)) {
 		secret = buf_view(&plain);
+	} else {
+		if (secret.p == raw.p && span->code != SPAN_PLAIN) {
+			span_decode(raw, span->code, &plain);
+			secret = buf_view(&plain);
+		}
+		kind = better_kind(r, span, secret);
 	}
 	buf_text(out, span->quote);
-	marker_print(r->marker, better_kind(r, span, secret), secret, out);
+	marker_print(r->marker, kind, secret, out);
 	buf_text(out, span->quote);
 	buf_fini(&plain);
 }
@@ -127,6 +143,7 @@ find(const struct redactor *r, enum redact_as as, struct str text, struct spans 
 		scan_text(&scan, text, 0, SCAN_URL);
 		break;
 	}
+	known_find(r->known, as == REDACT_JSON, text, spans);
 	spans_merge(spans);
 	return scan.spent + scan.work;
 }
@@ -305,7 +322,13 @@ redact_mark(
 const char *
 redact_kind(const struct redactor *r, struct str secret)
 {
-	const char *kind = shapes_kind(r->shapes, secret);
+	struct buf plain;
+	const char *kind;
 
+	buf_init(&plain, 2 * secret.n + 16);
+	plain.is_secret = true;
+	kind = known_plain(r->known, secret, &plain) ? "held"
+						     : shapes_kind(r->shapes, secret);
+	buf_fini(&plain);
 	return kind != NULL ? kind : "secret";
 }

@@ -1,5 +1,6 @@
 /*
- * redact.h - secrets out of text, by the key's name and by the value's shape
+ * redact.h - secrets out of text, by the key's name, by the value's shape, and those that
+ * weir holds by what they are
  *
  * A match becomes ~redacted.KIND.ID.xxxxxxxxxxxx~: the key's id and 48 bits of
  * HMAC-SHA-256 over the decoded secret, so one secret can be followed without
@@ -11,6 +12,7 @@
 #ifndef WEIR_AUDIT_REDACT_H
 #define WEIR_AUDIT_REDACT_H
 
+#include "audit/known.h"
 #include "base/str.h"
 
 enum redact_as { REDACT_TEXT, REDACT_JSON, REDACT_HEADER, REDACT_URL };
@@ -23,6 +25,8 @@ struct redactor;
  * the process with a line on stderr.
  */
 struct redactor *redactor_new(struct str key, const char *id);
+/* Before it is shared: takes what weir holds, to be masked by this and all others. */
+void redactor_hold(struct redactor *r, struct known *known);
 void redactor_free(struct redactor *r); /* wipes the key */
 
 /* Appends `in` without its secrets to `out`; returns how many were masked. */

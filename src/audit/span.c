@@ -244,6 +244,17 @@ step_at(struct str raw, size_t at, enum span_code code)
 	return (struct step){ 1, 1, { raw.p[at] } };
 }
 
+size_t
+span_take(struct str raw, size_t at, enum span_code code, struct buf *out)
+{
+	struct step step;
+
+	if (code == SPAN_PLAIN || !steps[code](str_sub(raw, at, raw.n), &step))
+		return 0;
+	buf_add(out, step.says, step.n);
+	return step.taken;
+}
+
 void
 span_decode(struct str raw, enum span_code code, struct buf *out)
 {

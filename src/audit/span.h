@@ -35,6 +35,8 @@ void spans_merge(struct spans *s);
 void spans_reset(struct spans *s); /* none, its memory kept */
 void spans_fini(struct spans *s);  /* wipes what secrets it holds */
 
+/* Appends what the escape at `at` says; how long that is, or 0: there is none. */
+size_t span_take(struct str raw, size_t at, enum span_code code, struct buf *out);
 /* Appends what `raw` says when it is not written as `code`. */
 void span_decode(struct str raw, enum span_code code, struct buf *out);
 /* Something that is written as `code` stands at the beginning of `rest`. */

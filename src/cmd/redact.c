@@ -16,13 +16,16 @@
 #define PIECE 65536
 
 static const char help[] =
-    "usage: weir redact [--as text|json|header|url] [--key REF [--key-id ID]]\n"
-    "       weir redact --explain [--as text|json|header|url]\n"
-    "       weir redact --fingerprint --key REF [--key-id ID]\n"
+    "usage: weir redact [--as text|json|header|url] [-c FILE]\n"
+    "                   [--key REF [--key-id ID]]\n"
+    "       weir redact --explain [--as text|json|header|url] [-c FILE]\n"
+    "       weir redact --fingerprint -c FILE | --key REF [--key-id ID]\n"
     "\n"
     "Copies standard input to standard output without its secrets.  Each becomes a\n"
     "mark, ~redacted.KIND.ID.xxxxxxxxxxxx~, the same for one secret under one key.\n"
     "\n"
+    "  -c, --config FILE   mask what this configuration's references name, too, with\n"
+    "                      marks as it has them\n"
     "      --as FORM       how to read the input (default: text); json is documents,\n"
     "                      one behind the other, or lines\n"
     "      --explain       instead: one line for each secret, FROM-TO KIND: what gave "
@@ -37,12 +40,12 @@ static const char help[] =
     "A line is given out as soon as it is whole, so it can stand in a pipe.\n"
     "\n"
     "Exits 0 when all was copied, 66 when the input cannot be read, 69 when the output\n"
-    "cannot be written, 78 when the key cannot be had.\n";
+    "cannot be written, 78 when the key or the configuration cannot be had.\n";
 
 struct options {
 	enum redact_as as;
 	bool is_fingerprint, is_explained;
-	const char *key, *key_id;
+	const char *config, *key, *key_id;
 };
 
 static const struct {
@@ -101,6 +104,33 @@ say_why(const struct report *rep)
 	}
 }
 
+static struct redactor *
+redactor_of(const struct settings *s)
+{
+	return redactor_new(
+	    (struct str){ s->redact_key.bytes, s->redact_key.n }, s->redact_id);
+}
+
+/* What production refuses is no matter here; NULL after saying what is. */
+static struct redactor *
+redactor_configured(const struct options *o)
+{
+	struct redactor *r = NULL;
+	struct report rep;
+
+	report_init(&rep);
+	struct settings *s = settings_load_file(o->config, &rep);
+	if (s != NULL) {
+		r = redactor_of(s);
+		redactor_hold(r, known_of(s));
+	} else {
+		report_say(&rep);
+	}
+	settings_free(s);
+	report_fini(&rep);
+	return r;
+}
+
 /* NULL after saying why. */
 static struct redactor *
 redactor_for(const struct options *o)
@@ -109,6 +139,8 @@ redactor_for(const struct options *o)
 	struct buf config;
 	struct report rep;
 
+	if (o->config != NULL)
+		return redactor_configured(o);
 	if (o->key == NULL)
 		return redactor_new(STR_NONE, NULL);
 	buf_init(&config, (size_t)1 << 16);
@@ -116,8 +148,7 @@ redactor_for(const struct options *o)
 	print_config(o, &config);
 	struct settings *s = settings_load_text("--key", buf_view(&config), ".", &rep);
 	if (s != NULL)
-		r = redactor_new(
-		    (struct str){ s->redact_key.bytes, s->redact_key.n }, s->redact_id);
+		r = redactor_of(s);
 	say_why(&rep);
 	settings_free(s);
 	report_fini(&rep);
@@ -253,6 +284,9 @@ take_option(int c, char **argv, struct options *o, int *code)
 	case 'f':
 		o->is_fingerprint = true;
 		return true;
+	case 'c':
+		o->config = optarg;
+		return true;
 	case 'k':
 		o->key = optarg;
 		return true;
@@ -276,6 +310,7 @@ read_options(int argc, char **argv, struct options *o, int *code)
 		{ "as", required_argument, NULL, 'a' },
 		{ "explain", no_argument, NULL, 'e' },
 		{ "fingerprint", no_argument, NULL, 'f' },
+		{ "config", required_argument, NULL, 'c' },
 		{ "key", required_argument, NULL, 'k' },
 		{ "key-id", required_argument, NULL, 'i' },
 		{ "help", no_argument, NULL, 'h' },
@@ -284,7 +319,7 @@ read_options(int argc, char **argv, struct options *o, int *code)
 	int c;
 
 	opterr = 0;
-	while ((c = getopt_long(argc, argv, ":h", options, NULL)) != -1)
+	while ((c = getopt_long(argc, argv, ":c:h", options, NULL)) != -1)
 		if (!take_option(c, argv, o, code))
 			return false;
 	if (optind < argc)
@@ -292,10 +327,12 @@ read_options(int argc, char **argv, struct options *o, int *code)
 		    argv[0], "it reads standard input, not %s", argv[optind]);
 	else if (o->key_id != NULL && o->key == NULL)
 		*code = usage_refuse(argv[0], "--key-id names the key that --key gives");
-	else if (o->is_fingerprint && o->key == NULL)
-		*code = usage_refuse(argv[0],
-		    "--fingerprint needs --key: a mark under a random key is found "
-		    "nowhere");
+	else if (o->config != NULL && o->key != NULL)
+		*code = usage_refuse(argv[0], "--key or --config, not both");
+	else if (o->is_fingerprint && o->key == NULL && o->config == NULL)
+		*code = usage_refuse(argv[0], "--fingerprint needs --key or --config: a "
+					      "mark under a random key is found "
+					      "nowhere");
 	else
 		return true;
 	return false;

@@ -81,10 +81,10 @@ seconds_read(
 }
 
 const struct type type_USD = { "US dollars", NULL, usd_amount_read, amount_same, NULL,
-	amount_absent, NULL };
+	amount_absent, NULL, NULL };
 const struct type type_AMOUNT = { "number", "", amount_read, amount_same, NULL,
-	amount_absent, NULL };
+	amount_absent, NULL, NULL };
 const struct type type_SHARE = { "share", "millionths", share_read, amount_same, NULL,
-	NULL, NULL };
+	NULL, NULL, NULL };
 const struct type type_SECONDS = { "duration", "s", seconds_read, amount_same, NULL, NULL,
-	NULL };
+	NULL, NULL };

@@ -125,6 +125,15 @@ blocks_hide(const struct loading *l, const struct node *n, const struct shape *s
 			tree_hide(l->t, at); /* no block, so nobody knows what it is */
 }
 
+static void
+blocks_show(const void *field, const struct shape *shape, secret_see *see, void *arg)
+{
+	struct blocks b = blocks_of(field);
+
+	for (size_t i = 0; i < b.n; i++)
+		rows_show(&shape->rows, b.p + i * shape->size, see, arg);
+}
+
 /* ---- the tables */
 
 #define ROW(field, key, type, fallback, min, max) \
@@ -242,8 +251,12 @@ static const struct row provider_rows[] = {
 	{ \
 		blocks_hide(l, n, &id##_shape); \
 	} \
+	static void id##_show(const void *field, secret_see *see, void *arg) \
+	{ \
+		blocks_show(field, &id##_shape, see, arg); \
+	} \
 	const struct type type_##type_id = { label, "entries", id##_read, id##_same, \
-		id##_free, NULL, id##_hide }
+		id##_free, NULL, id##_hide, id##_show }
 
 BLOCKS(
     session_key, LIST_session_key, session_key, "sessions.keys", "list of keys", false);
@@ -353,4 +366,4 @@ json_free(void *field)
 }
 
 const struct type type_JSON = { "block", NULL, json_read, json_same, json_free, NULL,
-	NULL };
+	NULL, NULL };

@@ -248,13 +248,13 @@ text_list_read(
 }
 
 const struct type type_LIST_text = { "list of texts", "entries", text_list_read,
-	texts_same, texts_free, NULL, NULL };
+	texts_same, texts_free, NULL, NULL, NULL };
 const struct type type_LIST_listen = { "list of listeners", "entries", listen_read,
-	texts_same, texts_free, NULL, NULL };
+	texts_same, texts_free, NULL, NULL, NULL };
 const struct type type_LIST_server = { "list of addresses", "entries", server_read,
-	texts_same, texts_free, NULL, NULL };
+	texts_same, texts_free, NULL, NULL, NULL };
 const struct type type_LIST_path = { "list of paths", "entries", paths_read, texts_same,
-	texts_free, NULL, NULL };
+	texts_free, NULL, NULL, NULL };
 
 /* ---- prefixes */
 
@@ -364,9 +364,9 @@ prefixes_free(void *field)
 }
 
 const struct type type_LIST_prefix = { "list of ranges", "entries", prefix_list_read,
-	prefixes_same, prefixes_free, NULL, NULL };
+	prefixes_same, prefixes_free, NULL, NULL, NULL };
 const struct type type_LIST_nat64 = { "list of IPv6 /96", "entries", nat64_read,
-	prefixes_same, prefixes_free, NULL, NULL };
+	prefixes_same, prefixes_free, NULL, NULL, NULL };
 
 /* ---- static answers */
 
@@ -470,4 +470,4 @@ hosts_same(const void *a, const void *b)
 }
 
 const struct type type_MAP_hosts = { "block of names and lists of addresses", "entries",
-	hosts_read, hosts_same, hosts_free, NULL, NULL };
+	hosts_read, hosts_same, hosts_free, NULL, NULL, NULL };

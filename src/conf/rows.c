@@ -260,6 +260,15 @@ rows_free(const struct rows *rows, void *base)
 			rows->row[i].type->free(field_of(base, &rows->row[i]));
 }
 
+void
+rows_show(const struct rows *rows, const void *base, secret_see *see, void *arg)
+{
+	for (size_t i = 0; i < rows->n; i++)
+		if (rows->row[i].type->show != NULL)
+			rows->row[i].type->show(
+			    (const char *)base + rows->row[i].offset, see, arg);
+}
+
 bool
 rows_same(const struct rows *rows, const void *a, const void *b)
 {

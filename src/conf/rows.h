@@ -34,6 +34,8 @@ bool rows_read(const struct loading *l, const struct rows *rows, const struct no
 /* What was not written well gets its default, read as one would write it. */
 void rows_default(const struct rows *rows, void *base, const enum written *written);
 void rows_free(const struct rows *rows, void *base);
+/* Each secret that was read, whatever block it is in. */
+void rows_show(const struct rows *rows, const void *base, secret_see *see, void *arg);
 bool rows_same(const struct rows *rows, const void *a, const void *b);
 
 #endif

@@ -30,8 +30,7 @@ missing(const struct resolving *r, const char *why)
 	return false;
 }
 
-/* With a NUL behind it. */
-static void
+void
 secret_set(struct secret *out, struct str bytes)
 {
 	void *pages = mmap(NULL, bytes.n + 1, PROT_READ | PROT_WRITE,
@@ -64,6 +63,12 @@ accept(const struct resolving *r, struct secret *out, struct str bytes)
 		    SECRET_MAX >> 10);
 		return false;
 	}
+	if (bytes.n < SECRET_LEAST && !r->is_public)
+		node_warn(r->t, r->n, r->rep, "secret_short",
+		    "take a longer one: a short one stands in other words too",
+		    "%.*s: it has fewer than %d bytes, so it is not masked where it "
+		    "stands in a text",
+		    STR_ARG(r->n->text), SECRET_LEAST);
 	secret_set(out, bytes);
 	return true;
 }

@@ -18,11 +18,14 @@
 #include "conf/node.h"
 
 #define SECRET_MAX 65536
+#define SECRET_LEAST 8 /* a shorter one is in other words too: not looked for */
 
 struct secret {
 	char *bytes; /* owned, by secret_wipe(); NULL: not configured */
 	size_t n;
 };
+
+typedef void secret_see(const struct secret *s, void *arg);
 
 /* A file as it was when it was read; all zero: it was not there. */
 struct secret_mark {
@@ -50,6 +53,8 @@ bool secret_read(struct secret *out, const struct tree *t, const struct node *n,
 /* The same for a public key: no warning where every user can read the file. */
 bool secret_read_public(struct secret *out, const struct tree *t, const struct node *n,
     const char *directory, struct secret_files *files, struct report *rep);
+/* Copies them into such pages, with a NUL behind them. */
+void secret_set(struct secret *out, struct str bytes);
 /* False: who asks may not know. */
 bool secret_mark(struct secret_mark *out, const char *path) MUST_CHECK;
 bool secret_mark_eq(const struct secret_mark *a, const struct secret_mark *b);

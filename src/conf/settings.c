@@ -617,6 +617,13 @@ settings_free(struct settings *s)
 	free(s);
 }
 
+void
+settings_secrets(const struct settings *s, secret_see *see, void *arg)
+{
+	assert(!s->is_pruned);
+	rows_show(&all_rows, s, see, arg);
+}
+
 /* ---- without a configuration */
 
 /* NULL: this user has no home. */

@@ -102,6 +102,8 @@ struct settings *settings_load_file_ahead(
 /* What `weir run` serves without a configuration: this machine, and nobody else. */
 struct settings *settings_laptop(struct report *rep) MUST_CHECK;
 void settings_free(struct settings *s); /* wipes secrets */
+/* Each secret that a reference names, wherever it stands. */
+void settings_secrets(const struct settings *s, secret_see *see, void *arg);
 /* Wipes and frees what can be reloaded: settings_not_reloadable() wants none of it. */
 void settings_prune(struct settings *s);
 

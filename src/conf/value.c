@@ -47,7 +47,8 @@ bool_same(const void *a, const void *b)
 	return *(const bool *)a == *(const bool *)b;
 }
 
-const struct type type_BOOL = { "boolean", NULL, bool_read, bool_same, NULL, NULL, NULL };
+const struct type type_BOOL = { "boolean", NULL, bool_read, bool_same, NULL, NULL, NULL,
+	NULL };
 
 /* ---- numbers */
 
@@ -161,19 +162,20 @@ minute_rate_read(
 	       int_read(l, row, &amount, field);
 }
 
-const struct type type_INT = { "number", "", int_read, int64_same, NULL, NULL, NULL };
+const struct type type_INT = { "number", "", int_read, int64_same, NULL, NULL, NULL,
+	NULL };
 const struct type type_DURATION = { "duration", "ms", duration_read, int64_same, NULL,
-	NULL, NULL };
-const struct type type_SIZE = { "size", "bytes", size_read, int64_same, NULL, NULL,
+	NULL, NULL, NULL };
+const struct type type_SIZE = { "size", "bytes", size_read, int64_same, NULL, NULL, NULL,
 	NULL };
 const struct type type_WORKERS = { "number or auto", "", workers_read, int64_same, NULL,
-	NULL, NULL };
+	NULL, NULL, NULL };
 const struct type type_RATE = { "rate", "a second", rate_read, int64_same, NULL, NULL,
-	NULL };
+	NULL, NULL };
 const struct type type_MINUTE_RATE = { "rate a minute", "a minute", minute_rate_read,
-	int64_same, NULL, NULL, NULL };
+	int64_same, NULL, NULL, NULL, NULL };
 const struct type type_BODY_RATE = { "size a minute", "bytes a minute", body_rate_read,
-	int64_same, NULL, NULL, NULL };
+	int64_same, NULL, NULL, NULL, NULL };
 
 /* ---- words */
 
@@ -244,11 +246,11 @@ plain_read(
 }
 
 const struct type type_TEXT = { "text", "characters", text_read, text_same, text_free,
-	NULL, NULL };
+	NULL, NULL, NULL };
 const struct type type_TOKEN = { "token", "characters", token_read, text_same, text_free,
-	NULL, NULL };
+	NULL, NULL, NULL };
 const struct type type_WORD = { "word", "characters", plain_read, text_same, text_free,
-	NULL, NULL };
+	NULL, NULL, NULL };
 
 /* ---- one of a few words */
 
@@ -288,7 +290,7 @@ enum_same(const void *a, const void *b)
 		    l, row, n, field, name, sizeof(name) / sizeof(name[0])); \
 	} \
 	const struct type type_ENUM_##id = { label, NULL, id##_read, enum_same, NULL, \
-		NULL, NULL }
+		NULL, NULL, NULL }
 
 ENUM(errors, "public or developer", "public", "developer");
 ENUM(on_failure, "refuse or drop", "refuse", "drop");
@@ -396,13 +398,22 @@ reference_free(void *field)
 	secret_wipe(field);
 }
 
-const struct type type_PATH = { "path", NULL, path_read, text_same, text_free, NULL,
+static void
+reference_show(const void *field, secret_see *see, void *arg)
+{
+	const struct secret *s = field;
+
+	if (s->n > 0)
+		see(s, arg);
+}
+
+const struct type type_PATH = { "path", NULL, path_read, text_same, text_free, NULL, NULL,
 	NULL };
 const struct type type_PATH_or_stdout = { "path or \"-\"", NULL, path_or_stdout_read,
-	text_same, text_free, NULL, NULL };
+	text_same, text_free, NULL, NULL, NULL };
 const struct type type_ROOTS = { "system or a path", NULL, roots_read, text_same,
-	text_free, NULL, NULL };
+	text_free, NULL, NULL, NULL };
 const struct type type_SECRET = { "env:NAME, file:PATH or cred:NAME", NULL,
-	reference_read, reference_same, reference_free, NULL, NULL };
+	reference_read, reference_same, reference_free, NULL, NULL, reference_show };
 const struct type type_PUBLIC_KEY = { "env:NAME, file:PATH or cred:NAME", NULL,
-	public_key_read, reference_same, reference_free, NULL, NULL };
+	public_key_read, reference_same, reference_free, NULL, NULL, NULL };

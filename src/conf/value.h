@@ -33,6 +33,8 @@ struct type {
 	void (*absent)(void *field); /* without a default; NULL: all zero */
 	/* Blots out what is secret in its value; NULL: nothing is. */
 	void (*hide)(const struct loading *l, const struct node *n);
+	/* Shows each secret that it read; NULL: none. */
+	void (*show)(const void *field, secret_see *see, void *arg);
 };
 
 /* A row of settings.def, or of a table of blocks.c. */

@@ -641,7 +641,6 @@ gateway_start(struct gateway *g, struct engine *e, struct spend *spend,
     struct stream *client, struct origin *origin, gateway_done *done, void *arg)
 {
 	struct exchange *x = spend->x;
-	const struct provider *p = spend->route->row;
 	struct buf body;
 
 	*g = (struct gateway){ .e = e,
@@ -658,8 +657,7 @@ gateway_start(struct gateway *g, struct engine *e, struct spend *spend,
 	buf_init(&g->down, DOWN_MAX);
 	buf_init(&g->shown, DOWN_MAX);
 	buf_init(&g->clean, DOWN_MAX);
-	scrub_init(
-	    &g->scrub, (struct str){ p->credential_value.bytes, p->credential_value.n });
+	scrub_init(&g->scrub, spend->route->credential);
 	http_reader_init(&g->reader, HTTP_RESPONSE, &x->snapshot->response_limit);
 	timer_init(&g->timer, on_timer, g);
 	stream_attach(client, on_client, g);

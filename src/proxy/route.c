@@ -79,6 +79,12 @@ is_credential_fine(const struct route *r, const struct settings *s, struct repor
 	return is_fine;
 }
 
+static struct known *
+known_of_one(const struct secret *s)
+{
+	return known_new(&(struct str){ s->bytes, s->n }, 1);
+}
+
 static bool
 is_below(struct str path, struct str base)
 {
@@ -127,6 +133,7 @@ routes_build(const struct settings *s, const struct prices *prices, struct repor
 		if (!read_upstream(r, s, rep) || !read_path(r, s, rep) ||
 		    !is_credential_fine(r, s, rep))
 			continue;
+		r->credential = known_of_one(&r->row->credential_value);
 		all->n++;
 		check_clash(all, s, rep);
 		check_unmetered(r, prices, s, rep);
@@ -143,6 +150,8 @@ routes_free(struct routes *r)
 {
 	if (r == NULL)
 		return;
+	for (size_t i = 0; i < r->n; i++)
+		known_free(r->p[i].credential);
 	free(r->p);
 	free(r);
 }

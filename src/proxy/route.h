@@ -10,6 +10,7 @@
 #define WEIR_PROXY_ROUTE_H
 
 #include "base/guard.h"
+#include "audit/known.h"
 #include "conf/settings.h"
 #include "meter/price.h"
 #include "wire/url.h"
@@ -20,6 +21,7 @@ struct route {
 	bool is_https;
 	struct host host;
 	uint16_t port;
+	struct known *credential; /* to be scrubbed off its answers */
 	struct str base; /* what the upstream's paths begin with; no slash at its end */
 };
 

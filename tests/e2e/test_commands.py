@@ -1,6 +1,10 @@
 """The commands that need no running proxy: check, explain, redact, help."""
+import base64
+import html
 import json
+import re
 import subprocess
+import urllib.parse
 
 import pytest
 
@@ -215,6 +219,29 @@ def test_a_wrong_key_of_redact_is_told_without_an_invented_file(arguments, words
 def test_a_fingerprint_under_a_random_key_is_refused():
     told = weir("redact", "--fingerprint", given="hunter" "2hunter2")
     assert told.returncode == 64 and told.stdout == "" and "needs --key" in told.stderr
+
+
+def test_redact_with_a_configuration_masks_what_it_names_in_any_encoding(tmp_path):
+    held, key = "Sesame~open/17+x", "the key of marks"
+    (tmp_path / "held").write_text(held + "\n")
+    (tmp_path / "key").write_text(key + "\n")
+    (tmp_path / "p.yaml").write_text("policy: p\n")
+    (tmp_path / "weir.yaml").write_text(
+        "production: false\nlisten: { proxy: ['127.0.0.1:1'] }\npolicies: [p.yaml]\n"
+        "ledger: { url: 'redis://127.0.0.1:1/0', password: 'file:held' }\nredact: { key: 'file:key', id: k7 }\n")
+    for name in ("held", "key"):
+        (tmp_path / name).chmod(0o600)
+    config = ["-c", str(tmp_path / "weir.yaml")]
+    mark = weir("redact", "--fingerprint", *config, given=held).stdout.strip()
+    assert re.fullmatch(r"~redacted\.held\.k7\.[0-9a-f]{12}~", mark)
+    forms = [held, urllib.parse.quote(held, safe=""), held.encode().hex(), base64.b64encode(held.encode()).decode(),
+             base64.urlsafe_b64encode(held.encode()).decode(), html.escape(held).replace("/", "&#x2F;"),
+             json.dumps(held).replace("/", "\\/").strip('"')]
+    told = weir("redact", *config, given="\n".join("say %s now" % form for form in forms))
+    assert told.returncode == 0 and told.stdout == "\n".join(["say %s now" % mark] * len(forms))
+    assert weir("redact", given="say %s now" % held).stdout == "say %s now" % held
+    assert weir("redact", *config, "--key", "env:HOME", given="").returncode == 64
+    assert weir("redact", "-c", str(tmp_path / "none.yaml"), given="").returncode == 78
 
 
 def test_help_version_and_usage():

@@ -284,10 +284,11 @@ static const struct {
 	{ "env:WEIR_TEST_EMPTY", "secret_missing", NULL },
 	{ "file:plain", NULL, "from-file" },
 	{ "file:./plain", NULL, "from-file" },
-	{ "file:crlf", NULL, "a\n" },
+	{ "file:crlf", NULL, "a secret\n" },
+	{ "file:short", "secret_short", "seven b" },
 	{ "file:empty", "secret_missing", NULL },
 	{ "file:newline", "secret_missing", NULL },
-	{ "file:open", "secret_readable_by_all", "seen" },
+	{ "file:open", "secret_readable_by_all", "seen by all" },
 	{ "file:large", "secret_too_large", NULL },
 	{ "file:absent", "secret_missing", NULL },
 	{ "cred:plain", NULL, "from-file" },
@@ -302,10 +303,11 @@ test_references_are_resolved(void **state)
 	(void)state;
 	assert_non_null(mkdtemp(directory));
 	put_file("plain", "from-file\n", 10, 0600);
-	put_file("crlf", "a\n\r\n", 4, 0600);
+	put_file("crlf", "a secret\n\r\n", 11, 0600);
+	put_file("short", "seven b\n", 8, 0600);
 	put_file("empty", "", 0, 0600);
 	put_file("newline", "\n", 1, 0600);
-	put_file("open", "seen", 4, 0604);
+	put_file("open", "seen by all", 11, 0604);
 	put_file("large", large, SECRET_MAX + 1, 0600);
 	free(large);
 	setenv("WEIR_TEST_KEY", "from-env", 1);

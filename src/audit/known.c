@@ -1,0 +1,577 @@
+/*
+ * known.c - the secrets that weir itself holds, found by what they are
+ */
+#include "audit/known.h"
+
+#include <assert.h>
+#include <pthread.h>
+#include <stdatomic.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "audit/guise.h"
+#include "audit/mark.h"
+
+#define HEAD SECRET_LEAST /* bytes by which a form is looked up */
+#define CUT_LEAST 12      /* of a form, at the end of a text that was cut there */
+#define DEPTH 2           /* escaped, and escaped again */
+#define BYTES_MAX ((size_t)1 << 30)
+#define NONE UINT32_MAX
+
+_Static_assert(HEAD == sizeof(uint64_t), "the beginning of a form is one load");
+
+/* One secret in one guise: bytes [at, at + n) of known.bytes. */
+struct form {
+	uint32_t at, n;
+	uint32_t plain; /* the form that is the secret itself */
+	uint32_t next;  /* with the same slot, not longer; or NONE */
+	bool is_base64;
+};
+
+struct known {
+	struct secret bytes;
+	struct form *form;
+	size_t nform, longest;
+	/* A bit for each hash that a form's first bytes have, and where to look for it.
+	 */
+	unsigned bits;
+	uint64_t *filter;
+	uint32_t *slot; /* of 64 hashes each */
+	struct known *next;
+	bool is_shared;
+};
+
+/* ---- making */
+
+struct making {
+	struct known *k;
+	struct buf bytes;
+	size_t cap, plain;
+};
+
+static struct str
+form_text(const struct making *m, const struct form *f)
+{
+	return str_sub(buf_view(&m->bytes), f->at, f->n);
+}
+
+static void
+take_form(struct str text, enum guise guise, void *arg)
+{
+	struct making *m = arg;
+	struct known *k = m->k;
+
+	if (guise == GUISE_PLAIN)
+		m->plain = k->nform;
+	for (size_t i = m->plain; i < k->nform; i++)
+		if (str_eq(form_text(m, &k->form[i]), text))
+			return;
+	if (k->nform == m->cap) {
+		m->cap = m->cap == 0 ? 64 : 2 * m->cap;
+		k->form = mem_resize(k->form, m->cap * sizeof(*k->form));
+	}
+	k->form[k->nform++] = (struct form){ .at = (uint32_t)m->bytes.n,
+		.n = (uint32_t)text.n,
+		.plain = (uint32_t)m->plain,
+		.is_base64 = guise == GUISE_BASE64 };
+	if (text.n > k->longest)
+		k->longest = text.n;
+	buf_str(&m->bytes, text);
+}
+
+/* Brackets, and the lines around a PEM's, are in many texts. */
+static bool
+says_nothing(struct str line)
+{
+	size_t i = 0;
+
+	while (i < line.n && strchr("{}[](),;: \t", line.p[i]) != NULL)
+		i++;
+	return i == line.n || str_starts(line, STR("-----"));
+}
+
+static void
+add_secret(struct making *m, struct str secret)
+{
+	struct str rest = secret, line;
+	size_t at;
+
+	if (secret.n < SECRET_LEAST)
+		return;
+	guises(secret, take_form, m);
+	if (!str_find(secret, '\n', &at))
+		return;
+	while (str_split(&rest, '\n', &line)) {
+		if (str_ends(line, STR("\r")))
+			line.n--;
+		line = str_trim(line);
+		if (line.n >= SECRET_LEAST && !says_nothing(line))
+			guises(line, take_form, m);
+	}
+}
+
+static size_t
+hash(const struct known *k, const char *p)
+{
+	uint64_t head;
+
+	memcpy(&head, p, sizeof(head));
+	return (size_t)(head * UINT64_C(0x9e3779b97f4a7c15) >> (64 - k->bits));
+}
+
+static int
+by_length(const void *a, const void *b)
+{
+	const struct form *const *x = a, *const *y = b;
+
+	return (*x)->n < (*y)->n ? -1 : (*x)->n > (*y)->n;
+}
+
+/* The longest of a slot comes first. */
+static void
+index_forms(struct known *k)
+{
+	struct form **order = mem_alloc((k->nform + 1) * sizeof(struct form *));
+
+	for (k->bits = 12; (size_t)1 << k->bits < 64 * k->nform;)
+		k->bits++;
+	k->filter = mem_zalloc(((size_t)1 << k->bits) / 8);
+	k->slot = mem_alloc(((size_t)1 << k->bits) / 64 * sizeof(*k->slot));
+	memset(k->slot, 0xff, ((size_t)1 << k->bits) / 64 * sizeof(*k->slot));
+	for (size_t i = 0; i < k->nform; i++)
+		order[i] = &k->form[i];
+	qsort(order, k->nform, sizeof(struct form *), by_length);
+	for (size_t i = 0; i < k->nform; i++) {
+		size_t h = hash(k, k->bytes.bytes + order[i]->at);
+		k->filter[h / 64] |= (uint64_t)1 << (h % 64);
+		order[i]->next = k->slot[h / 64];
+		k->slot[h / 64] = (uint32_t)(order[i] - k->form);
+	}
+	free(order);
+}
+
+struct known *
+known_new(const struct str *secret, size_t n)
+{
+	struct making m = { .k = mem_zalloc(sizeof(*m.k)) };
+
+	buf_init(&m.bytes, BYTES_MAX);
+	m.bytes.is_secret = true;
+	for (size_t i = 0; i < n; i++)
+		add_secret(&m, secret[i]);
+	assert(!m.bytes.is_over);
+	secret_set(&m.k->bytes, buf_view(&m.bytes));
+	buf_fini(&m.bytes);
+	index_forms(m.k);
+	return m.k;
+}
+
+struct seen {
+	struct str *secret;
+	size_t n;
+};
+
+static void
+see(const struct secret *s, void *arg)
+{
+	struct seen *seen = arg;
+
+	seen->secret = mem_resize(seen->secret, (seen->n + 1) * sizeof(*seen->secret));
+	seen->secret[seen->n++] = (struct str){ s->bytes, s->n };
+}
+
+struct known *
+known_of(const struct settings *s)
+{
+	struct seen seen = { 0 };
+	struct known *k;
+
+	settings_secrets(s, see, &seen);
+	k = known_new(seen.secret, seen.n);
+	free(seen.secret);
+	return k;
+}
+
+/* ---- what all redactors mask */
+
+static pthread_rwlock_t lock = PTHREAD_RWLOCK_INITIALIZER;
+static struct known *shared;
+static atomic_size_t nshared; /* who shares all of them himself needs no lock */
+
+void
+known_share(struct known *k)
+{
+	assert(!k->is_shared);
+	k->is_shared = true;
+	pthread_rwlock_wrlock(&lock);
+	k->next = shared;
+	shared = k;
+	atomic_fetch_add(&nshared, 1);
+	pthread_rwlock_unlock(&lock);
+}
+
+static void
+share_no_more(struct known *k)
+{
+	pthread_rwlock_wrlock(&lock);
+	for (struct known **at = &shared; *at != NULL; at = &(*at)->next)
+		if (*at == k) {
+			*at = k->next;
+			break;
+		}
+	atomic_fetch_sub(&nshared, 1);
+	pthread_rwlock_unlock(&lock);
+}
+
+void
+known_free(struct known *k)
+{
+	if (k == NULL)
+		return;
+	if (k->is_shared)
+		share_no_more(k);
+	secret_wipe(&k->bytes);
+	free(k->form);
+	free(k->filter);
+	free(k->slot);
+	free(k);
+}
+
+/* ---- looking */
+
+struct hit {
+	size_t from, to;
+	struct str plain; /* the secret itself */
+};
+
+struct hits {
+	struct hit *p;
+	size_t n, cap;
+};
+
+static void
+hits_add(struct hits *h, struct hit hit)
+{
+	if (h->n == h->cap) {
+		h->cap = h->cap == 0 ? 8 : 2 * h->cap;
+		h->p = mem_resize(h->p, h->cap * sizeof(*h->p));
+	}
+	h->p[h->n++] = hit;
+}
+
+static bool
+has_head(const struct known *k, const char *p)
+{
+	size_t h = hash(k, p);
+
+	return (k->filter[h / 64] >> (h % 64) & 1) != 0;
+}
+
+/* The longest form that the text begins with, or that was cut where the text ends. */
+static const struct form *
+form_at(const struct known *k, struct str text, size_t cut_least)
+{
+	for (uint32_t i = k->slot[hash(k, text.p) / 64]; i != NONE; i = k->form[i].next) {
+		const struct form *f = &k->form[i];
+		size_t n = f->n < text.n ? f->n : text.n;
+
+		if ((n == f->n || n >= cut_least) &&
+		    memcmp(text.p, k->bytes.bytes + f->at, n) == 0)
+			return f;
+	}
+	return NULL;
+}
+
+static bool
+is_base64_byte(char c)
+{
+	return ascii_is_alnum(c) || (c != '\0' && strchr("+/-_", c) != NULL);
+}
+
+/* With the characters that tell of the secret and of its neighbours, and the filling. */
+static void
+widen(struct str text, struct hit *h)
+{
+	if (h->from > 0 && is_base64_byte(text.p[h->from - 1]))
+		h->from--;
+	if (h->to < text.n && is_base64_byte(text.p[h->to]))
+		h->to++;
+	for (int i = 0; i < 2 && h->to < text.n && text.p[h->to] == '='; i++)
+		h->to++;
+}
+
+static void
+look_forms(const struct known *k, struct str text, struct hits *hits)
+{
+	size_t mark_end = 0;
+
+	for (size_t at = 0; at + HEAD <= text.n; at++) {
+		struct str rest = str_sub(text, at, text.n);
+		const struct form *f;
+
+		if (rest.p[0] == '~' && at >= mark_end)
+			mark_end = at + mark_length(rest);
+		if (!has_head(k, rest.p) || (f = form_at(k, rest, CUT_LEAST)) == NULL)
+			continue;
+		const struct form *plain = &k->form[f->plain];
+		struct hit hit = { .from = at,
+			.to = at + (f->n < rest.n ? f->n : rest.n),
+			.plain = { k->bytes.bytes + plain->at, plain->n } };
+		if (hit.to <= mark_end) /* a word of it: "redacted" is somebody's */
+			continue;
+		if (f->is_base64)
+			widen(text, &hit);
+		hits_add(hits, hit);
+	}
+}
+
+static const struct {
+	enum span_code code;
+	char begin;
+} escapes[] = {
+	{ SPAN_PERCENT, '%' },
+	{ SPAN_JSON, '\\' },
+	{ SPAN_HTML, '&' },
+};
+
+/* Appends what the text says; origin[i], when wanted, is where byte i of it comes from.
+ * False: it has no escape. */
+static bool
+decode(struct str text, size_t how, struct buf *out, size_t *origin)
+{
+	bool has_escape = false;
+	size_t at = 0;
+
+	while (at < text.n) {
+		size_t before = out->n;
+		size_t taken = 0;
+
+		if (text.p[at] == escapes[how].begin)
+			taken = span_take(text, at, escapes[how].code, out);
+		has_escape |= taken > 0;
+		if (taken == 0)
+			buf_char(out, text.p[at]);
+		for (size_t i = before; origin != NULL && i < out->n; i++)
+			origin[i] = at;
+		at += taken > 0 ? taken : 1;
+	}
+	if (origin != NULL)
+		origin[out->n] = text.n;
+	return has_escape;
+}
+
+/* Hits in what the text says become hits in the text. */
+static void
+bring_back(struct str text, size_t how, const struct hits *inner, struct hits *hits)
+{
+	size_t *origin = mem_alloc((text.n + 1) * sizeof(*origin));
+	struct buf out;
+
+	buf_init(&out, text.n);
+	out.is_secret = true;
+	(void)decode(text, how, &out, origin);
+	for (size_t i = 0; i < inner->n; i++) {
+		struct hit hit = inner->p[i];
+		size_t last = origin[hit.to - 1], to = hit.to;
+
+		while (origin[to] == last) /* one escape may be bytes more */
+			to++;
+		hit.from = origin[hit.from];
+		hit.to = origin[to];
+		hits_add(hits, hit);
+	}
+	buf_fini(&out);
+	free(origin);
+}
+
+static void
+look(const struct known *k, struct str text, int depth, struct hits *hits)
+{
+	look_forms(k, text, hits);
+	for (size_t i = 0; depth > 0 && i < sizeof(escapes) / sizeof(*escapes); i++) {
+		struct hits inner = { 0 };
+		struct buf plain;
+
+		if (text.n == 0 || memchr(text.p, escapes[i].begin, text.n) == NULL)
+			continue;
+		buf_init(&plain, text.n); /* no escape says more than it has bytes */
+		plain.is_secret = true;
+		if (decode(text, i, &plain, NULL))
+			look(k, buf_view(&plain), depth - 1, &inner);
+		if (inner.n > 0)
+			bring_back(text, i, &inner, hits);
+		buf_fini(&plain);
+		free(inner.p);
+	}
+}
+
+/* ---- for a redactor */
+
+typedef void use_hits(struct hits *hits, void *arg);
+
+static void
+look_in(const struct known *k, struct str text, use_hits *use, void *arg)
+{
+	struct hits hits = { 0 };
+
+	if (k->nform == 0)
+		return;
+	look(k, text, DEPTH, &hits);
+	if (hits.n > 0)
+		use(&hits, arg);
+	free(hits.p);
+}
+
+static void
+look_everywhere(const struct known *own, struct str text, use_hits *use, void *arg)
+{
+	size_t mine = own != NULL && own->is_shared ? 1 : 0;
+
+	if (own != NULL)
+		look_in(own, text, use, arg);
+	if (atomic_load(&nshared) == mine)
+		return;
+	pthread_rwlock_rdlock(&lock);
+	for (const struct known *k = shared; k != NULL; k = k->next)
+		if (k != own)
+			look_in(k, text, use, arg);
+	pthread_rwlock_unlock(&lock);
+}
+
+struct finding_in {
+	struct str text;
+	struct spans *spans;
+	bool is_json;
+};
+
+static bool
+is_number_byte(char c)
+{
+	return ascii_is_digit(c) || (c != '\0' && strchr("+-.eE", c) != NULL);
+}
+
+static bool
+is_in_string(struct str json, size_t at)
+{
+	bool is_in = false;
+
+	for (size_t i = 0; i < at; i++)
+		if (is_in && json.p[i] == '\\')
+			i++;
+		else if (json.p[i] == '"')
+			is_in = !is_in;
+	return is_in;
+}
+
+/* A number in JSON goes whole, and its mark needs quotes. */
+static void
+make_number(struct str json, struct span *s)
+{
+	for (size_t i = s->from; i < s->to; i++)
+		if (!is_number_byte(json.p[i]))
+			return;
+	if (is_in_string(json, s->from))
+		return;
+	while (s->from > 0 && is_number_byte(json.p[s->from - 1]))
+		s->from--;
+	while (s->to < json.n && is_number_byte(json.p[s->to]))
+		s->to++;
+	memcpy(s->quote, "\"", 2);
+}
+
+static void
+add_spans(struct hits *hits, void *arg)
+{
+	const struct finding_in *in = arg;
+
+	for (size_t i = 0; i < hits->n; i++) {
+		struct span s = {
+			.from = hits->p[i].from, .to = hits->p[i].to, .kind = "held"
+		};
+		if (in->is_json)
+			make_number(in->text, &s);
+		spans_add(in->spans, s);
+	}
+}
+
+void
+known_find(const struct known *own, bool is_json, struct str text, struct spans *spans)
+{
+	struct finding_in in = { text, spans, is_json };
+
+	look_everywhere(own, text, add_spans, &in);
+}
+
+struct naming {
+	size_t n;
+	struct buf *plain;
+	bool is_one;
+};
+
+static void
+name_one(struct hits *hits, void *arg)
+{
+	struct naming *naming = arg;
+
+	for (size_t i = 0; i < hits->n && !naming->is_one; i++) {
+		if (hits->p[i].from != 0 || hits->p[i].to != naming->n)
+			continue;
+		buf_reset(naming->plain);
+		buf_str(naming->plain, hits->p[i].plain);
+		naming->is_one = true;
+	}
+}
+
+bool
+known_plain(const struct known *own, struct str text, struct buf *plain)
+{
+	struct naming naming = { .n = text.n, .plain = plain };
+
+	look_everywhere(own, text, name_one, &naming);
+	return naming.is_one;
+}
+
+/* ---- piece by piece */
+
+void
+known_cover(const struct known *k, char *text, size_t n)
+{
+	struct str all = { text, n };
+	struct hits hits = { 0 };
+
+	for (size_t at = 0; at + HEAD <= n; at++) {
+		const struct form *f;
+
+		if (has_head(k, text + at) &&
+		    (f = form_at(k, str_sub(all, at, n), SIZE_MAX)) != NULL)
+			hits_add(&hits, (struct hit){ .from = at, .to = at + f->n });
+	}
+	for (size_t i = 0; i < hits.n; i++) /* only now: one may begin in another */
+		memset(text + hits.p[i].from, '*', hits.p[i].to - hits.p[i].from);
+	free(hits.p);
+}
+
+/* So short a piece has no head to look it up by. */
+static bool
+begins_one(const struct known *k, struct str text)
+{
+	for (size_t i = 0; i < k->nform; i++)
+		if (memcmp(text.p, k->bytes.bytes + k->form[i].at, text.n) == 0)
+			return true;
+	return false;
+}
+
+size_t
+known_open(const struct known *k, struct str text)
+{
+	size_t most = k->longest > 0 ? k->longest - 1 : 0;
+
+	for (size_t n = most < text.n ? most : text.n; n > 0; n--) {
+		struct str end = str_sub(text, text.n - n, n);
+
+		if (n < HEAD ? begins_one(k, end)
+			     : has_head(k, end.p) && form_at(k, end, HEAD) != NULL)
+			return n;
+	}
+	return 0;
+}
