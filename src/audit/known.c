@@ -10,11 +10,11 @@
 #include <string.h>
 
 #include "audit/guise.h"
+#include "audit/hits.h"
 #include "audit/mark.h"
 
 #define HEAD SECRET_LEAST /* bytes by which a form is looked up */
 #define CUT_LEAST 12      /* of a form, at the end of a text that was cut there */
-#define DEPTH 2           /* escaped, and escaped again */
 #define BYTES_MAX ((size_t)1 << 30)
 #define NONE UINT32_MAX
 
@@ -239,26 +239,6 @@ known_free(struct known *k)
 
 /* ---- looking */
 
-struct hit {
-	size_t from, to;
-	struct str plain; /* the secret itself */
-};
-
-struct hits {
-	struct hit *p;
-	size_t n, cap;
-};
-
-static void
-hits_add(struct hits *h, struct hit hit)
-{
-	if (h->n == h->cap) {
-		h->cap = h->cap == 0 ? 8 : 2 * h->cap;
-		h->p = mem_resize(h->p, h->cap * sizeof(*h->p));
-	}
-	h->p[h->n++] = hit;
-}
-
 static bool
 has_head(const struct known *k, const char *p)
 {
@@ -301,8 +281,9 @@ widen(struct str text, struct hit *h)
 }
 
 static void
-look_forms(const struct known *k, struct str text, struct hits *hits)
+look_forms(const void *arg, struct str text, struct hits *hits)
 {
+	const struct known *k = arg;
 	size_t mark_end = 0;
 
 	for (size_t at = 0; at + HEAD <= text.n; at++) {
@@ -325,86 +306,6 @@ look_forms(const struct known *k, struct str text, struct hits *hits)
 	}
 }
 
-static const struct {
-	enum span_code code;
-	char begin;
-} escapes[] = {
-	{ SPAN_PERCENT, '%' },
-	{ SPAN_JSON, '\\' },
-	{ SPAN_HTML, '&' },
-};
-
-/* Appends what the text says; origin[i], when wanted, is where byte i of it comes from.
- * False: it has no escape. */
-static bool
-decode(struct str text, size_t how, struct buf *out, size_t *origin)
-{
-	bool has_escape = false;
-	size_t at = 0;
-
-	while (at < text.n) {
-		size_t before = out->n;
-		size_t taken = 0;
-
-		if (text.p[at] == escapes[how].begin)
-			taken = span_take(text, at, escapes[how].code, out);
-		has_escape |= taken > 0;
-		if (taken == 0)
-			buf_char(out, text.p[at]);
-		for (size_t i = before; origin != NULL && i < out->n; i++)
-			origin[i] = at;
-		at += taken > 0 ? taken : 1;
-	}
-	if (origin != NULL)
-		origin[out->n] = text.n;
-	return has_escape;
-}
-
-/* Hits in what the text says become hits in the text. */
-static void
-bring_back(struct str text, size_t how, const struct hits *inner, struct hits *hits)
-{
-	size_t *origin = mem_alloc((text.n + 1) * sizeof(*origin));
-	struct buf out;
-
-	buf_init(&out, text.n);
-	out.is_secret = true;
-	(void)decode(text, how, &out, origin);
-	for (size_t i = 0; i < inner->n; i++) {
-		struct hit hit = inner->p[i];
-		size_t last = origin[hit.to - 1], to = hit.to;
-
-		while (origin[to] == last) /* one escape may be bytes more */
-			to++;
-		hit.from = origin[hit.from];
-		hit.to = origin[to];
-		hits_add(hits, hit);
-	}
-	buf_fini(&out);
-	free(origin);
-}
-
-static void
-look(const struct known *k, struct str text, int depth, struct hits *hits)
-{
-	look_forms(k, text, hits);
-	for (size_t i = 0; depth > 0 && i < sizeof(escapes) / sizeof(*escapes); i++) {
-		struct hits inner = { 0 };
-		struct buf plain;
-
-		if (text.n == 0 || memchr(text.p, escapes[i].begin, text.n) == NULL)
-			continue;
-		buf_init(&plain, text.n); /* no escape says more than it has bytes */
-		plain.is_secret = true;
-		if (decode(text, i, &plain, NULL))
-			look(k, buf_view(&plain), depth - 1, &inner);
-		if (inner.n > 0)
-			bring_back(text, i, &inner, hits);
-		buf_fini(&plain);
-		free(inner.p);
-	}
-}
-
 /* ---- for a redactor */
 
 typedef void use_hits(struct hits *hits, void *arg);
@@ -416,10 +317,10 @@ look_in(const struct known *k, struct str text, use_hits *use, void *arg)
 
 	if (k->nform == 0)
 		return;
-	look(k, text, DEPTH, &hits);
+	hits_find(&hits, text, look_forms, k);
 	if (hits.n > 0)
 		use(&hits, arg);
-	free(hits.p);
+	hits_fini(&hits);
 }
 
 static void
@@ -531,6 +432,18 @@ known_plain(const struct known *own, struct str text, struct buf *plain)
 	return naming.is_one;
 }
 
+void
+known_hide(char *text, size_t n)
+{
+	struct spans spans = { 0 };
+
+	known_find(NULL, false, (struct str){ text, n }, &spans);
+	for (size_t i = 0; i < spans.n; i++)
+		memset(text + spans.span[i].from, '*',
+		    spans.span[i].to - spans.span[i].from);
+	spans_fini(&spans);
+}
+
 /* ---- piece by piece */
 
 void
@@ -548,7 +461,7 @@ known_cover(const struct known *k, char *text, size_t n)
 	}
 	for (size_t i = 0; i < hits.n; i++) /* only now: one may begin in another */
 		memset(text + hits.p[i].from, '*', hits.p[i].to - hits.p[i].from);
-	free(hits.p);
+	hits_fini(&hits);
 }
 
 /* So short a piece has no head to look it up by. */

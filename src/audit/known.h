@@ -29,6 +29,9 @@ void known_find(
 /* Is all of the text one of them, however written?  Then `plain` becomes that secret. */
 bool known_plain(const struct known *own, struct str text, struct buf *plain);
 
+/* Stars over each of what is shared, for pages that have no redactor. */
+void known_hide(char *text, size_t n);
+
 /* For whoever shows a text piece by piece: guises only, and as many '*' for each. */
 void known_cover(const struct known *k, char *text, size_t n);
 /* How much of the text's end could be the beginning of one. */

@@ -6,6 +6,7 @@
 #include <assert.h>
 #include <openssl/rand.h>
 #include <pthread.h>
+#include <stdatomic.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -15,6 +16,7 @@
 
 #define DIGITS 12
 #define KIND_MAX 16
+#define KINDS_MAX 256 /* of operators' rules, in a process's life */
 
 static const char head[] = "~redacted.";
 static const char *const own_kinds[] = { "doubt", "held", "secret", "userinfo", "pem",
@@ -103,12 +105,52 @@ marker_print(const struct marker *m, const char *kind, struct str secret, struct
 }
 
 static bool
-kind_exists(struct str kind)
+is_own_kind(struct str kind)
 {
 	for (size_t i = 0; i < sizeof(own_kinds) / sizeof(*own_kinds); i++)
 		if (str_eq(kind, str_of(own_kinds[i])))
 			return true;
 	return name_kind_exists(kind) || shape_kind_exists(kind);
+}
+
+/* Never taken away: what was masked before a reload stays a mark. */
+static struct {
+	pthread_mutex_t lock; /* of who adds; the others read what is there */
+	atomic_size_t n;
+	char *name[KINDS_MAX];
+} added = { .lock = PTHREAD_MUTEX_INITIALIZER };
+
+static const char *
+added_kind(struct str kind)
+{
+	for (size_t i = 0; i < atomic_load(&added.n); i++)
+		if (str_eq(kind, str_of(added.name[i])))
+			return added.name[i];
+	return NULL;
+}
+
+const char *
+mark_add_kind(struct str name)
+{
+	const char *kind = NULL;
+	size_t n;
+
+	if (name.n == 0 || name.n > KIND_MAX || is_own_kind(name))
+		return NULL;
+	pthread_mutex_lock(&added.lock);
+	n = atomic_load(&added.n);
+	if ((kind = added_kind(name)) == NULL && n < KINDS_MAX) {
+		kind = added.name[n] = str_dup(name);
+		atomic_store(&added.n, n + 1);
+	}
+	pthread_mutex_unlock(&added.lock);
+	return kind;
+}
+
+static bool
+kind_exists(struct str kind)
+{
+	return is_own_kind(kind) || added_kind(kind) != NULL;
 }
 
 /* The bytes up to the next '.', at most `max` of them; *rest moves behind it. */

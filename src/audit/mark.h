@@ -26,6 +26,11 @@ void marker_print(
  * count: what merely looks like a mark protects nothing.
  */
 size_t mark_length(struct str text);
+/*
+ * A kind of the operator's: from now on its marks count.  The name as long as the process
+ * lives; NULL: it is one of ours, or there are too many.  Any thread.
+ */
+const char *mark_add_kind(struct str name) MUST_CHECK;
 bool mark_is(struct str text); /* one mark and nothing else */
 
 #endif

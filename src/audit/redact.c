@@ -9,6 +9,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "audit/doubt.h"
 #include "audit/form.h"
 #include "audit/mark.h"
 #include "audit/scan.h"
@@ -21,6 +22,7 @@ struct redactor {
 	struct marker *marker;
 	struct shapes *shapes;
 	struct prefilter filter;
+	struct rules *rules; /* NULL: none */
 	struct known *known; /* NULL: weir holds none that is only its own */
 };
 
@@ -58,6 +60,7 @@ redactor_free(struct redactor *r)
 	marker_free(r->marker);
 	shapes_free(r->shapes);
 	known_free(r->known);
+	rules_free(r->rules);
 	free(r);
 }
 
@@ -66,6 +69,12 @@ redactor_hold(struct redactor *r, struct known *known)
 {
 	r->known = known;
 	known_share(known);
+}
+
+void
+redactor_obey(struct redactor *r, struct rules *rules)
+{
+	r->rules = rules;
 }
 
 /* A key's name says less than the value's own shape: the kind is the shape's then. */
@@ -143,6 +152,7 @@ find(const struct redactor *r, enum redact_as as, struct str text, struct spans 
 		scan_text(&scan, text, 0, SCAN_URL);
 		break;
 	}
+	rules_find(r->rules, text, spans);
 	known_find(r->known, as == REDACT_JSON, text, spans);
 	spans_merge(spans);
 	return scan.spent + scan.work;
@@ -155,6 +165,7 @@ mask_all(const struct redactor *r, struct str text, struct buf *out)
 	struct span all = { .to = text.n, .kind = "doubt" };
 	struct spans spans = { .span = &all, .n = 1 };
 
+	doubt_count(DOUBT_PASSES);
 	buf_reset(out);
 	print(r, text, &spans, SIZE_MAX, out);
 }

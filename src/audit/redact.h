@@ -13,6 +13,7 @@
 #define WEIR_AUDIT_REDACT_H
 
 #include "audit/known.h"
+#include "audit/rules.h"
 #include "base/str.h"
 
 enum redact_as { REDACT_TEXT, REDACT_JSON, REDACT_HEADER, REDACT_URL };
@@ -27,6 +28,8 @@ struct redactor;
 struct redactor *redactor_new(struct str key, const char *id);
 /* Before it is shared: takes what weir holds, to be masked by this and all others. */
 void redactor_hold(struct redactor *r, struct known *known);
+/* The same with the operator's rules, for this one. */
+void redactor_obey(struct redactor *r, struct rules *rules);
 void redactor_free(struct redactor *r); /* wipes the key */
 
 /* Appends `in` without its secrets to `out`; returns how many were masked. */

@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "audit/coded.h"
+#include "audit/doubt.h"
 #include "audit/look.h"
 #include "audit/mark.h"
 #include "audit/random.h"
@@ -461,6 +462,7 @@ scan_text(struct scan *s, struct str text, size_t base, enum scan_as as)
 		if (at >= p.text.n)
 			begin_line(&p, at);
 		if (s->work > s->work_max) {
+			doubt_count(DOUBT_BUDGET);
 			piece_mask(&p, "doubt", why_budget, at, p.text.n, SPAN_PLAIN);
 			at = p.text.n;
 		} else {

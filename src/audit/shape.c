@@ -3,6 +3,7 @@
  */
 #define PCRE2_CODE_UNIT_WIDTH 8
 #include "audit/shape.h"
+#include "audit/doubt.h"
 
 #include <assert.h>
 #include <pcre2.h>
@@ -362,6 +363,7 @@ doubt(struct str text, size_t from, struct shape_hit *hit)
 {
 	size_t to = from;
 
+	doubt_count(DOUBT_ENGINE);
 	while (to < text.n && to - from < WINDOW && (unsigned char)text.p[to] > ' ' &&
 	       text.p[to] != '"' && text.p[to] != '\\')
 		to++;

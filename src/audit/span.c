@@ -295,8 +295,8 @@ requote(char quote[static SPAN_QUOTE_MAX], enum span_code code)
 	if (quote[0] == '\0' || code == SPAN_PLAIN)
 		return;
 	if (code != SPAN_JSON) {
-		snprintf(quote, SPAN_QUOTE_MAX, "%s",
-		    code == SPAN_PERCENT ? "%22" : "&quot;");
+		snprintf(
+		    quote, SPAN_QUOTE_MAX, "%s", code == SPAN_PERCENT ? "%22" : "&quot;");
 		return;
 	}
 	for (const char *c = inner; *c != '\0' && n + 3 < SPAN_QUOTE_MAX; c++) {

@@ -3,6 +3,8 @@
  */
 #include "audit/stream.h"
 
+#include "audit/doubt.h"
+
 #define QUOTE '"'
 
 void
@@ -215,6 +217,7 @@ skip_line(struct redact_stream *s)
 static void
 give_up(struct redact_stream *s, struct buf *out)
 {
+	doubt_count(DOUBT_SIZE);
 	if (s->told != NULL)
 		tell(s, 0, STREAM_UNIT_MAX, "doubt", "it is too large to be judged");
 	else

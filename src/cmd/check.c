@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "audit/checkpoint.h"
+#include "audit/rules.h"
 #include "cmd/main.h"
 #include "cmd/usage.h"
 #include "conf/settings.h"
@@ -141,6 +142,7 @@ check_config(const char *path, struct ruleset_terms *terms, struct report *rep,
 		settings_refuse_sign(s, rep);
 	static_hosts_free(static_hosts_build(s, rep, &n), n);
 	keys_free(keys_load(s, rep));
+	rules_free(rules_load(s, rep));
 	check_providers(s, rep, &tally->prices);
 	check_policies(
 	    (const char *const *)s->policies.p, s->policies.n, terms, rep, tally);

@@ -121,11 +121,17 @@ redactor_configured(const struct options *o)
 	report_init(&rep);
 	struct settings *s = settings_load_file(o->config, &rep);
 	if (s != NULL) {
+		size_t errors = rep.errors; /* what production refuses */
 		r = redactor_of(s);
 		redactor_hold(r, known_of(s));
-	} else {
-		report_say(&rep);
+		redactor_obey(r, rules_load(s, &rep));
+		if (rep.errors > errors) {
+			redactor_free(r);
+			r = NULL;
+		}
 	}
+	if (r == NULL)
+		report_say(&rep);
 	settings_free(s);
 	report_fini(&rep);
 	return r;

@@ -214,6 +214,17 @@ static const struct row tenant_budget_rows[] = {
 };
 #undef OF
 
+#define OF struct redact_rule
+static const struct row redact_rule_rows[] = {
+	MUST(name, "name", WORD, 1, 16),
+	MUST(pattern, "pattern", LINE, 1, 1024),
+	ROW(literal, "literal", LINE, NULL, 3, 64),
+	ROW(group, "group", INT, "0", 0, 32),
+	MUST(examples, "examples", LIST_line, 0, 64),
+	ROW(counterexamples, "counterexamples", LIST_line, NULL, 0, 64),
+};
+#undef OF
+
 #define OF struct provider
 static const struct row provider_rows[] = {
 	MUST(name, "name", WORD, 1, 64),
@@ -269,6 +280,8 @@ BLOCKS(
     credential, MAP_credential, credential, "credentials", "block of credentials", true);
 BLOCKS(tenant_budget, MAP_tenant_budget, tenant_budget, "budget.tenants",
     "block of tenants and amounts", true);
+BLOCKS(
+    redact_rule, LIST_redact_rule, redact_rule, "redact.rules", "list of rules", false);
 BLOCKS(
     provider, LIST_provider, provider, "gateway.providers", "list of providers", false);
 

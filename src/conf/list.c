@@ -10,6 +10,8 @@
 #include "conf/text.h"
 #include "conf/value.h"
 
+#define LINE_MOST 1024
+
 /* What one entry becomes; false after reporting.  `slot` is zeroed memory of its size. */
 typedef bool entry_reader(const struct loading *l, const struct node *n, void *slot);
 
@@ -247,6 +249,35 @@ text_list_read(
 	return texts_read(l, row, n, field, text_read_one);
 }
 
+/* Texts that are like what others write: blanks and all. */
+static bool
+line_read_one(const struct loading *l, const struct node *n, void *slot)
+{
+	struct str text;
+
+	if (!node_str(l->t, n, l->rep, &text))
+		return false;
+	for (size_t i = 0; i < text.n; i++)
+		if ((unsigned char)text.p[i] < ' ' || text.p[i] == 0x7f)
+			text.n = 0;
+	if (text.n == 0 || text.n > LINE_MOST) {
+		node_error(l->t, n, l->rep, "bad_text", NULL,
+		    "1 to %d characters of one line must stand here", LINE_MOST);
+		return false;
+	}
+	*(char **)slot = str_dup(text);
+	return true;
+}
+
+static bool
+line_list_read(
+    const struct loading *l, const struct row *row, const struct node *n, void *field)
+{
+	return texts_read(l, row, n, field, line_read_one);
+}
+
+const struct type type_LIST_line = { "list of lines", "entries", line_list_read,
+	texts_same, texts_free, NULL, NULL, NULL };
 const struct type type_LIST_text = { "list of texts", "entries", text_list_read,
 	texts_same, texts_free, NULL, NULL, NULL };
 const struct type type_LIST_listen = { "list of listeners", "entries", listen_read,

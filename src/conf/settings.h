@@ -36,6 +36,7 @@ struct settings {
 	int64_t audit_sums;
 	struct secret redact_key;
 	char *redact_id;
+	struct redact_rules redact_rules;
 	char *tls_roots; /* NULL: the system's */
 	/* ms */
 	int64_t limits_head_timeout, limits_hello_timeout, limits_idle_keepalive;

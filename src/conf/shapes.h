@@ -177,6 +177,19 @@ struct pool {
 	int per;     /* enum per */
 };
 
+/* redact.rules */
+struct redact_rule {
+	struct mark mark;
+	char *name, *pattern, *literal;
+	int64_t group; /* which is the secret; 0: the whole match */
+	struct texts examples, counterexamples;
+};
+
+struct redact_rules {
+	struct redact_rule *p;
+	size_t n;
+};
+
 /* gateway.providers */
 struct provider {
 	struct mark mark;

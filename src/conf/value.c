@@ -185,6 +185,12 @@ is_visible(char c)
 	return (unsigned char)c > ' ' && c != 0x7f;
 }
 
+static bool
+is_on_a_line(char c)
+{
+	return (unsigned char)c >= ' ' && c != 0x7f;
+}
+
 /* RFC 9110 5.6.2 */
 static bool
 is_token_character(char c)
@@ -231,6 +237,13 @@ text_read(
 }
 
 static bool
+line_read(
+    const struct loading *l, const struct row *row, const struct node *n, void *field)
+{
+	return word_read(l, row, n, field, is_on_a_line, "characters of one line");
+}
+
+static bool
 token_read(
     const struct loading *l, const struct row *row, const struct node *n, void *field)
 {
@@ -246,6 +259,8 @@ plain_read(
 }
 
 const struct type type_TEXT = { "text", "characters", text_read, text_same, text_free,
+	NULL, NULL, NULL };
+const struct type type_LINE = { "line", "characters", line_read, text_same, text_free,
 	NULL, NULL, NULL };
 const struct type type_TOKEN = { "token", "characters", token_read, text_same, text_free,
 	NULL, NULL, NULL };

@@ -56,7 +56,7 @@ char *path_from(const struct loading *l, const struct node *n) MUST_CHECK;
 extern const struct type type_BOOL, type_INT, type_DURATION, type_SIZE, type_WORKERS;
 extern const struct type type_RATE, type_BODY_RATE; /* "100/s"; "1KiB/min" */
 extern const struct type type_MINUTE_RATE;          /* "120/min" */
-extern const struct type type_TEXT, type_TOKEN, type_WORD;
+extern const struct type type_TEXT, type_LINE, type_TOKEN, type_WORD;
 extern const struct type type_PATH, type_PATH_or_stdout, type_ROOTS;
 extern const struct type type_SECRET;
 extern const struct type type_PUBLIC_KEY;
@@ -74,10 +74,10 @@ extern const struct type type_ENUM_boundary, type_ENUM_public, type_ENUM_bind;
 extern const struct type type_ENUM_turns, type_ENUM_network, type_ENUM_budget_mode;
 extern const struct type type_ENUM_hosted, type_ENUM_unpriced, type_ENUM_settle;
 extern const struct type type_ENUM_per, type_ENUM_provider_kind;
-extern const struct type type_LIST_text;
+extern const struct type type_LIST_text, type_LIST_line;
 extern const struct type type_JSON; /* a block, kept as JSON text */
 extern const struct type type_LIST_session_key, type_LIST_session_static;
-extern const struct type type_LIST_provider;
+extern const struct type type_LIST_provider, type_LIST_redact_rule;
 extern const struct type type_MAP_claim_names, type_MAP_profile, type_MAP_credential;
 extern const struct type type_MAP_tenant_budget;
 

@@ -157,7 +157,11 @@ set_log(struct control *c, const struct settings *set)
 {
 	struct str key = { set->redact_key.bytes, set->redact_key.n };
 	struct redactor *new = redactor_new(key, set->redact_id), *old;
+	struct report said; /* by the snapshot's, which are the same */
 
+	report_init(&said);
+	redactor_obey(new, rules_load(set, &said));
+	report_fini(&said);
 	log_setup((enum log_level)set->log_level, (enum log_format)set->log_format);
 	pthread_rwlock_wrlock(&c->log_lock);
 	old = c->log_redactor;
@@ -183,14 +187,19 @@ log_finding(enum log_level level, const struct finding *f)
 {
 	const char *file = f->file != NULL ? f->file : "";
 	const char *hint = f->hint != NULL ? "hint" : NULL;
+	struct buf text; /* it quotes the file: a secret may stand there by mistake */
 
+	buf_init(&text, 65536);
+	buf_text(&text, f->text);
+	known_hide(text.p, text.n);
 	if (f->mark.line == 0) /* it is about the whole file */
-		log_write(
-		    level, f->text, "code", f->code, "file", file, hint, f->hint, NULL);
+		log_write(level, buf_cstr(&text), "code", f->code, "file", file, hint,
+		    f->hint, NULL);
 	else
-		log_write(level, f->text, "code", f->code, "file", file, "line",
+		log_write(level, buf_cstr(&text), "code", f->code, "file", file, "line",
 		    NUM((int64_t)f->mark.line), "column", NUM((int64_t)f->mark.column),
 		    hint, f->hint, NULL);
+	buf_fini(&text);
 }
 
 static void

@@ -3,6 +3,7 @@
  */
 #include "daemon/metrics.h"
 
+#include "audit/doubt.h"
 #include "base/count.h"
 #include "policy/verdict.h"
 #include "proxy/counter.h"
@@ -16,12 +17,19 @@ reason_label(size_t i)
 	return i > REASON_NONE && i < REASON_N ? reason_row((enum reason)i)->name : NULL;
 }
 
+static const char *
+doubt_label(size_t i)
+{
+	return i < DOUBT_N ? doubt_name((enum doubt)i) : NULL;
+}
+
 static const struct labelled {
 	enum count_id id;
 	const char *label;
 	const char *(*value)(size_t i); /* NULL: no such one */
 } families[] = {
 	{ COUNT_REFUSED, "reason", reason_label },
+	{ COUNT_REDACT_FAILCLOSED, "reason", doubt_label },
 	{ COUNT_TOKEN_COUNTS, "result", counter_result },
 };
 

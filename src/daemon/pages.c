@@ -8,6 +8,7 @@
 #include <stdlib.h>
 #include <unistd.h>
 
+#include "audit/known.h"
 #include "net/listener.h"
 #include "net/stream.h"
 
@@ -127,8 +128,10 @@ visit_answer(struct visit *v, int status, struct str body)
 	    "Content-Length: %zu\r\nConnection: close\r\n\r\n",
 	    status, phrase(status), status == 405 ? "Allow: GET, HEAD\r\n" : "",
 	    v->type != NULL ? v->type : v->p->o.type, body.n);
-	if (!str_eq(v->head.method, STR("HEAD")))
+	if (!str_eq(v->head.method, STR("HEAD"))) {
 		buf_str(&v->out, body);
+		known_hide(v->out.p + v->out.n - body.n, body.n);
+	}
 	if (v->is_gone || !write_answer(v))
 		visit_end(v);
 }

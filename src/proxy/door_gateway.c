@@ -170,7 +170,7 @@ put_message(struct buf *to, const struct exchange *x)
 	char host[AUTHORITY_TEXT] = "the provider", left[USD_TEXT];
 	size_t gap;
 
-	if (x->route != NULL)
+	if (x->route != NULL && x->snapshot->settings->errors == ERRORS_DEVELOPER)
 		authority_text(host, &x->route->host, x->route->port, 443);
 	buf_fmt(to, "%s: ", x->snapshot->settings->name);
 	if (str_find(text, '%', &gap)) {

@@ -9,8 +9,8 @@
 #ifndef WEIR_PROXY_ROUTE_H
 #define WEIR_PROXY_ROUTE_H
 
-#include "base/guard.h"
 #include "audit/known.h"
+#include "base/guard.h"
 #include "conf/settings.h"
 #include "meter/price.h"
 #include "wire/url.h"

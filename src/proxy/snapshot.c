@@ -201,6 +201,7 @@ snapshot_new(struct settings *set, const struct snapshot_inputs *in, struct repo
 	s->redactor = redactor_new(
 	    (struct str){ set->redact_key.bytes, set->redact_key.n }, set->redact_id);
 	redactor_hold(s->redactor, known_of(set));
+	redactor_obey(s->redactor, rules_load(set, rep));
 	if (interfaces_read(&s->interfaces) != 0)
 		report_add(rep, SEVERITY_ERROR, (struct mark){ 0 }, STR_NONE,
 		    "no_interfaces", NULL, "the machine's own addresses cannot be read");
