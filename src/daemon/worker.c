@@ -10,6 +10,7 @@
 #include "base/log.h"
 #include "net/listener.h"
 #include "proxy/accept.h"
+#include "proxy/conn.h"
 #include "proxy/conns.h"
 
 struct entrance {
@@ -77,7 +78,7 @@ worker_new(const struct worker_options *o, const char **why)
 	e->scratch = mem_alloc(SCRATCH);
 	buf_init(&e->text, (size_t)4 << 20);
 	trail_init(&e->trail, e->loop, o->snapshot->settings->audit_open_after,
-	    o->snapshot->settings->audit_progress);
+	    o->snapshot->settings->audit_progress, conn_says);
 	list_init(&e->conns);
 	list_init(&w->entrances);
 	e->says_refusals = o->says_refusals;

@@ -168,12 +168,15 @@ so_far(const struct conn *c, const struct exchange *x)
 }
 
 bool
-conn_says(struct conn *c, struct exchange *x, enum record_phase phase)
+conn_says(struct trailed *t)
 {
+	struct exchange *x = list_entry(t, struct exchange, trailed);
+	struct conn *c = x->conn;
 	char text[ADDR_TEXT];
 
 	x->money = spend_money(x->spend);
-	return exchange_says(c->e, x, source_text(c, text), phase, so_far(c, x));
+	return exchange_says(c->e, x, source_text(c, text),
+	    t->is_opened ? RECORD_PROGRESS : RECORD_OPEN, so_far(c, x));
 }
 
 void

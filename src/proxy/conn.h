@@ -140,8 +140,8 @@ void conn_drop_carrier(struct conn *c);
 void conn_leave(struct conn *c);
 /* What has been asked for and has not come. */
 void conn_cancel(struct conn *c);
-/* A record of its exchange before the end; false: the journal has no place. */
-bool conn_says(struct conn *c, struct exchange *x, enum record_phase phase) MUST_CHECK;
+/* An exchange's record before its last one, proxy/trail.h. */
+bool conn_says(struct trailed *t) MUST_CHECK;
 /* One of c's own two, or NULL; with its record. */
 void conn_end_exchange(struct conn *c, struct exchange **x);
 

@@ -513,8 +513,8 @@ exchange_says(struct engine *e, struct exchange *x, const char *client,
 void
 exchange_end(struct engine *e, struct exchange *x, const char *client)
 {
-	trail_end(x);
-	if (x->has_place && x->is_summed && !x->is_opened)
+	trail_end(&x->trailed);
+	if (x->has_place && x->is_summed && !x->trailed.is_opened)
 		add_to_sum(e, x, client);
 	else if (x->has_place)
 		write_record(

@@ -52,13 +52,10 @@ struct exchange {
 	const char *door;   /* its name */
 	const char *parent; /* the outer exchange's id; it outlives this one */
 
-	/* while it lasts, proxy/trail.h */
-	struct conn *conn;
-	struct list trail;
-	msec due;        /* its next record */
-	bool is_opened;  /* it has an `open` record */
-	bool is_counted; /* as a refusal, proxy/refusals.h */
-	bool is_summed;  /* with others, unless it has an `open` record */
+	struct conn *conn;      /* whose it is; set by GREET */
+	struct trailed trailed; /* its records before the last one */
+	bool is_counted;        /* as a refusal, proxy/refusals.h */
+	bool is_summed;         /* with others, unless it has an `open` record */
 
 	/* GREET: what is asked.  Slices point into the request's buffer. */
 	struct ask ask;

@@ -253,11 +253,11 @@ says_it_goes(struct conn *c)
 
 	x->reason = REASON_NONE;
 	x->verdict.allow = true;
-	is_said = conn_says(c, x, x->is_opened ? RECORD_PROGRESS : RECORD_OPEN);
+	is_said = conn_says(&x->trailed);
 	x->verdict.allow = false;
 	x->reason = reason;
 	if (is_said)
-		trail_opened(c->e, x);
+		trail_opened(&c->e->trail, &x->trailed);
 	return is_said;
 }
 

@@ -30,7 +30,9 @@ begin_exchange(struct conn *c)
 	c->is_waiting = false;
 	c->x =
 	    exchange_begin(c->e, c->door->name, c->outer != NULL ? c->outer->id : NULL);
-	trail_begin(c);
+	c->x->conn = c;
+	if (c->x->has_place)
+		trail_begin(&c->e->trail, &c->x->trailed);
 	timer_set(c->e->loop, &c->timer, c->x->snapshot->settings->limits_head_timeout);
 }
 

@@ -3,30 +3,28 @@
  */
 #include "proxy/trail.h"
 
-#include "proxy/conn.h"
-
 #define AT_ONCE 64             /* records in one turn */
 #define PAUSE_MS WHEEL_TICK_MS /* until the next ones */
 #define RETRY_MS ((msec)1000)  /* the journal has no place */
 
-static struct exchange *
+static struct trailed *
 first_of(const struct list *queue)
 {
 	return list_is_empty(queue) ? NULL
-				    : list_entry(queue->next, struct exchange, trail);
+				    : list_entry(queue->next, struct trailed, queue);
 }
 
 static bool
-is_due(const struct exchange *x, msec now)
+is_due(const struct trailed *x, msec now)
 {
 	return x != NULL && x->due <= now;
 }
 
 /* The one that is due next; NULL: there is none. */
-static struct exchange *
+static struct trailed *
 next_of(const struct trail *t)
 {
-	struct exchange *young = first_of(&t->young), *old = first_of(&t->old);
+	struct trailed *young = first_of(&t->young), *old = first_of(&t->old);
 
 	return young == NULL || (old != NULL && old->due < young->due) ? old : young;
 }
@@ -34,7 +32,7 @@ next_of(const struct trail *t)
 static void
 look_again(struct trail *t, msec at_least)
 {
-	const struct exchange *x = next_of(t);
+	const struct trailed *x = next_of(t);
 	msec wait;
 
 	if (x == NULL)
@@ -44,13 +42,20 @@ look_again(struct trail *t, msec at_least)
 }
 
 static void
-wait_in(struct trail *t, struct list *queue, struct exchange *x, msec delay)
+wait_in(struct trail *t, struct list *queue, struct trailed *x, msec delay)
 {
-	list_remove(&x->trail);
+	list_remove(&x->queue);
 	x->due = loop_now(t->loop) + delay;
-	list_append(queue, &x->trail);
+	list_append(queue, &x->queue);
 	if (!timer_is_set(&t->timer) || x->due < t->timer.at)
 		look_again(t, 0);
+}
+
+void
+trail_opened(struct trail *t, struct trailed *x)
+{
+	x->is_opened = true;
+	wait_in(t, &t->old, x, t->every);
 }
 
 static void
@@ -58,28 +63,27 @@ on_due(void *arg)
 {
 	struct trail *t = arg;
 	msec now = loop_now(t->loop);
-	struct exchange *x;
+	struct trailed *x;
 
 	for (int n = 0; is_due(x = next_of(t), now); n++) {
 		if (n == AT_ONCE) {
 			look_again(t, PAUSE_MS);
 			return;
 		}
-		if (!conn_says(
-			x->conn, x, x->is_opened ? RECORD_PROGRESS : RECORD_OPEN)) {
+		if (!t->say(x)) {
 			look_again(t, RETRY_MS);
 			return;
 		}
-		x->is_opened = true;
-		wait_in(t, &t->old, x, t->every);
+		trail_opened(t, x);
 	}
 	look_again(t, 0);
 }
 
 void
-trail_init(struct trail *t, struct loop *l, msec open_after, msec every)
+trail_init(struct trail *t, struct loop *l, msec open_after, msec every, trail_say *say)
 {
 	t->loop = l;
+	t->say = say;
 	t->open_after = open_after;
 	t->every = every;
 	list_init(&t->young);
@@ -94,24 +98,13 @@ trail_fini(struct trail *t)
 }
 
 void
-trail_begin(struct conn *c)
+trail_begin(struct trail *t, struct trailed *x)
 {
-	struct trail *t = &c->e->trail;
-
-	c->x->conn = c;
-	if (c->x->has_place)
-		wait_in(t, &t->young, c->x, t->open_after);
+	wait_in(t, &t->young, x, t->open_after);
 }
 
 void
-trail_end(struct exchange *x)
+trail_end(struct trailed *x)
 {
-	list_remove(&x->trail);
-}
-
-void
-trail_opened(struct engine *e, struct exchange *x)
-{
-	x->is_opened = true;
-	wait_in(&e->trail, &e->trail.old, x, e->trail.every);
+	list_remove(&x->queue);
 }

@@ -3,7 +3,7 @@
  *
  * Weir may die, and what was open then has no end of its own.  So an exchange that
  * lasts is written down while it does: `open` once, `progress` again and again, and the
- * next start ends what has no end (audit/lost.h).  What carries a credential or money
+ * next start ends what has no end (audit/past.h).  What carries a credential or money
  * has its `open` record in the file before its first byte goes upstream.
  *
  * Two queues, each in the order of what is due, since all wait equally long in it:
@@ -19,9 +19,15 @@
 #include "base/list.h"
 #include "base/loop.h"
 
-struct conn;
-struct engine;
-struct exchange;
+/* In the exchange that it is about; zero: on no trail. */
+struct trailed {
+	struct list queue;
+	msec due;       /* its next record */
+	bool is_opened; /* it has an `open` record */
+};
+
+/* Hands over the record that is due; false: the journal has no place. */
+typedef bool trail_say(struct trailed *x);
 
 struct trail {
 	struct loop *loop;
@@ -29,15 +35,17 @@ struct trail {
 	struct list old;   /* that have one: their `progress` */
 	struct timer timer;
 	msec open_after, every;
+	trail_say *say;
 };
 
-void trail_init(struct trail *t, struct loop *l, msec open_after, msec every);
+void trail_init(
+    struct trail *t, struct loop *l, msec open_after, msec every, trail_say *say);
 void trail_fini(struct trail *t);
 
-/* c->x has begun, or is no more. */
-void trail_begin(struct conn *c);
-void trail_end(struct exchange *x);
+/* The exchange has begun, or is no more. */
+void trail_begin(struct trail *t, struct trailed *x);
+void trail_end(struct trailed *x); /* fine when it was not begun */
 /* Its `open` record was handed over. */
-void trail_opened(struct engine *e, struct exchange *x);
+void trail_opened(struct trail *t, struct trailed *x);
 
 #endif
