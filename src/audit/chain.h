@@ -27,10 +27,7 @@ void chain_fini(struct chain *c);                 /* wipes the key */
 void chain_continue(struct chain *c, struct str line);
 /* `line` is a record without its closing brace; appends the whole line. */
 void chain_seal(struct chain *c, struct str line, struct buf *out);
-/* What a sealed line says of the one before it; false: it is not sealed. */
-bool chain_prev(struct str line, char prev[static CHAIN_HEX]);
+/* What the line behind this one must name; this one is without its LF. */
 void chain_digest(struct str line, char out[static CHAIN_HEX]);
-/* Does this end as chain_seal() ends a line, so that no byte of it is missing? */
-bool chain_is_sealed(struct str line);
 
 #endif

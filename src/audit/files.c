@@ -3,7 +3,6 @@
  */
 #include "audit/files.h"
 
-#include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <stdlib.h>
@@ -13,12 +12,10 @@
 
 #include "audit/chain.h"
 #include "audit/entry.h"
-#include "audit/lines.h"
-#include "audit/seal.h"
+#include "audit/siblings.h"
 #include "base/map.h"
 
 #define TRIES 100
-#define END_MAX (2 * LINES_MAX) /* holds a whole line, wherever it is cut */
 
 /* What a file says of its place. */
 struct part {
@@ -36,21 +33,6 @@ struct parts {
 };
 
 /* ---- one file */
-
-static void
-read_at(int fd, off_t from, struct buf *to)
-{
-	ssize_t n = 1;
-
-	while (n != 0 && to->n < END_MAX) {
-		char *room = buf_room(to, END_MAX - to->n);
-
-		n = pread(fd, room, END_MAX - to->n, from + (off_t)to->n);
-		if (n < 0 && errno != EINTR)
-			return;
-		buf_grew(to, n > 0 ? (size_t)n : 0);
-	}
-}
 
 static void
 copy(char *to, size_t room, struct str text)
@@ -75,31 +57,17 @@ keep_first(struct part *p, struct str line, const struct seal *s)
 	arena_fini(&a);
 }
 
-static void
-keep_last(struct part *p, struct str line)
-{
-	struct chain c;
-
-	chain_init(&c, STR_NONE);
-	chain_continue(&c, line);
-	memcpy(p->last, c.head, sizeof(p->last));
-	chain_fini(&c);
-}
-
 /* False: no record begins in its first bytes. */
 static bool
 read_first(struct part *p, int fd)
 {
 	struct buf text;
-	struct str rest, line;
+	struct str line;
 	struct seal s;
-	bool is_found = false;
 
-	buf_init(&text, END_MAX);
-	read_at(fd, 0, &text);
-	rest = buf_view(&text);
-	while (!is_found && str_split(&rest, '\n', &line))
-		is_found = seal_read(&s, line);
+	buf_init(&text, SIBLING_ROOM);
+	bool is_found = sibling_first(fd, &text, &line, &s);
+
 	if (is_found)
 		keep_first(p, line, &s);
 	buf_fini(&text);
@@ -109,24 +77,13 @@ read_first(struct part *p, int fd)
 static void
 read_last(struct part *p, int fd)
 {
-	off_t from = p->size > (off_t)END_MAX ? p->size - (off_t)END_MAX : 0;
 	struct buf text;
-	struct str rest, line;
+	struct str line;
 	struct seal s;
-	size_t at;
-	bool is_found = false;
 
-	buf_init(&text, END_MAX);
-	read_at(fd, from, &text);
-	for (rest = buf_view(&text); !is_found && rest.n > 0;) {
-		bool has_more = str_rfind(rest, '\n', &at);
-
-		line = has_more ? str_sub(rest, at + 1, rest.n) : rest;
-		rest.n = has_more ? at : 0;
-		is_found = seal_read(&s, line);
-	}
-	if (is_found)
-		keep_last(p, line);
+	buf_init(&text, SIBLING_ROOM);
+	if (sibling_last(fd, p->size, &text, &line, &s))
+		chain_digest(line, p->last);
 	buf_fini(&text);
 }
 
@@ -189,47 +146,6 @@ part_free(struct part *p)
 
 /* ---- its siblings */
 
-static const char *
-base_of(const char *path)
-{
-	const char *slash = strrchr(path, '/');
-
-	return slash == NULL ? path : slash + 1;
-}
-
-static DIR *
-open_directory(const char *path)
-{
-	char *directory = str_dup((struct str){ path, (size_t)(base_of(path) - path) });
-	DIR *d = opendir(directory[0] == '\0' ? "." : directory);
-
-	free(directory);
-	return d;
-}
-
-/* The path of the next sibling; owned.  NULL: there is no other. */
-static char *
-next_sibling(DIR *d, const char *path)
-{
-	const char *base = base_of(path);
-	size_t n = strlen(base);
-	const struct dirent *e;
-
-	while ((e = readdir(d)) != NULL) {
-		struct buf full;
-
-		if (strncmp(e->d_name, base, n) != 0 || e->d_name[n] == '\0')
-			continue;
-		buf_init(&full, strlen(path) + sizeof(e->d_name) + 1);
-		buf_str(&full, (struct str){ path, (size_t)(base - path) });
-		buf_text(&full, e->d_name);
-		char *sibling = str_dup(buf_view(&full));
-		buf_fini(&full);
-		return sibling;
-	}
-	return NULL;
-}
-
 static void
 add(struct parts *all, struct part *p)
 {
@@ -244,11 +160,11 @@ add(struct parts *all, struct part *p)
 static void
 find_siblings(struct parts *all, const char *path)
 {
-	DIR *d = open_directory(path);
+	DIR *d = siblings_open(path);
 	char *sibling;
 
 	while (d != NULL && all->n < AUDIT_FILES_MAX &&
-	       (sibling = next_sibling(d, path)) != NULL) {
+	       (sibling = siblings_next(d, path)) != NULL) {
 		add(all, part_at(sibling));
 		free(sibling);
 	}
@@ -422,10 +338,10 @@ audit_files_free(struct audit_files *f)
 char *
 audit_files_after(const char *path, const char *digest)
 {
-	DIR *d = open_directory(path);
+	DIR *d = siblings_open(path);
 	char *sibling, *found = NULL;
 
-	while (d != NULL && found == NULL && (sibling = next_sibling(d, path)) != NULL) {
+	while (d != NULL && found == NULL && (sibling = siblings_next(d, path)) != NULL) {
 		struct part *p = part_at(sibling);
 
 		if (p != NULL && strcmp(p->prev, digest) == 0)

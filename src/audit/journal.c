@@ -27,7 +27,9 @@
 #include "audit/logfile.h"
 #include "audit/past.h"
 #include "audit/record.h"
+#include "audit/seal.h"
 #include "audit/segments.h"
+#include "audit/siblings.h"
 #include "base/count.h"
 #include "base/list.h"
 #include "base/log.h"
@@ -411,7 +413,7 @@ cut(struct journal *j)
 	logfile_close(&j->file);
 	j->file = next;
 	memcpy(head, j->chain.head, sizeof(head));
-	say(j, "segment", "before", segments_base(to), "head", head);
+	say(j, "segment", "before", siblings_base(to), "head", head);
 	segments_sync(j->file.path);
 	log_info("the audit log was cut", "path", to);
 	free(to);
@@ -611,11 +613,11 @@ go_on_from(struct journal *j, struct str end, bool is_all)
 	struct str rest = end, line = STR_NONE;
 	size_t torn = 0;
 
-	while (torn <= TORN_MOST && take_last(&rest, &line) && !chain_is_sealed(line))
+	while (torn <= TORN_MOST && take_last(&rest, &line) && !seal_is_whole(line))
 		torn++;
-	if (torn > TORN_MOST || (!is_all && !chain_is_sealed(line)))
+	if (torn > TORN_MOST || (!is_all && !seal_is_whole(line)))
 		return EINVAL;
-	if (chain_is_sealed(line))
+	if (seal_is_whole(line))
 		chain_continue(&j->chain, line);
 	memcpy(j->head, j->chain.head, sizeof(j->head));
 	if (!str_ends(end, STR("\n")))
@@ -634,7 +636,7 @@ go_on_behind_segment(struct journal *j)
 	if (!j->file.is_regular || !segments_last(j->file.path, &before, j->chain.head))
 		return;
 	memcpy(j->head, j->chain.head, sizeof(j->head));
-	say(j, "segment", "before", segments_base(before), "head", j->head);
+	say(j, "segment", "before", siblings_base(before), "head", j->head);
 	free(before);
 }
 

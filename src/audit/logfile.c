@@ -159,6 +159,23 @@ may_write(const struct logfile *f, size_t *n)
 	return false;
 }
 
+void
+logfile_read(int fd, off_t from, size_t n, struct buf *to)
+{
+	buf_reset(to);
+	while (to->n < n) {
+		char *room = buf_room(to, n - to->n);
+		ssize_t got =
+		    room == NULL ? 0 : pread(fd, room, n - to->n, from + (off_t)to->n);
+
+		if (got < 0 && errno == EINTR)
+			continue;
+		if (got <= 0)
+			return;
+		buf_grew(to, (size_t)got);
+	}
+}
+
 size_t
 logfile_write(const struct logfile *f, struct str bytes)
 {

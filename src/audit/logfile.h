@@ -36,6 +36,9 @@ void logfile_close(struct logfile *f);
  */
 int logfile_tail(const struct logfile *f, struct buf *end, bool *is_all) MUST_CHECK;
 
+/* Up to n bytes from there on; fewer: it ends there, or cannot be read further. */
+void logfile_read(int fd, off_t from, size_t n, struct buf *to);
+
 /*
  * Writes what it can; fewer bytes than given: errno says why it stopped.  A pipe
  * that nobody empties stops it, too, after a moment (EAGAIN).

@@ -107,8 +107,9 @@ event_of(struct str line)
 	return str_find(line, '"', &end) ? str_sub(line, 0, end) : STR_NONE;
 }
 
-bool
-past_is_boundary(struct str line)
+/* A weir begins or ends here: nothing of what is before is open. */
+static bool
+is_boundary(struct str line)
 {
 	struct str event = event_of(line);
 
@@ -129,7 +130,7 @@ see_system(struct past *p, struct str line)
 	uint64_t lines = 0;
 	size_t at;
 
-	if (past_is_boundary(line))
+	if (is_boundary(line))
 		forget_all(p);
 	if (!str_eq(event_of(line), STR("checkpoint")) || !find_end(line, lines_key, &at))
 		return;
@@ -164,7 +165,7 @@ past_find_boundary(struct str text, size_t *at)
 		else
 			begin++;
 		line = str_sub(text, begin, end - begin);
-		if (past_is_boundary(line)) {
+		if (is_boundary(line)) {
 			*at = begin;
 			return true;
 		}

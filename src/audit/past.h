@@ -30,9 +30,10 @@ void past_see(struct past *p, struct str line);
  */
 bool past_next(struct past *p, uint64_t seq, struct buf *to);
 
-/* Does a weir begin or end here?  Nothing of what is before is open. */
-bool past_is_boundary(struct str line);
-/* Where the last such line begins in this text; false: none does. */
+/*
+ * Where the last line begins at which a weir began or ended, so that nothing of what is
+ * before is open; false: there is none in this text.
+ */
 bool past_find_boundary(struct str text, size_t *at);
 
 #endif

@@ -44,3 +44,11 @@ seal_read(struct seal *s, struct str line)
 	*s = found;
 	return true;
 }
+
+bool
+seal_is_whole(struct str line)
+{
+	struct seal s;
+
+	return seal_read(&s, line);
+}

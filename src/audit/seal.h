@@ -16,5 +16,7 @@ struct seal {
 
 /* False: the line is not whole. */
 bool seal_read(struct seal *s, struct str line) MUST_CHECK;
+/* The same, of a line of which nothing else is asked. */
+bool seal_is_whole(struct str line);
 
 #endif

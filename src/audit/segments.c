@@ -3,7 +3,6 @@
  */
 #include "audit/segments.h"
 
-#include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <stdio.h>
@@ -13,14 +12,14 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "audit/siblings.h"
 #include "base/log.h"
 
 #define PIECE ((off_t)1 << 20)
 #define OVERLAP ((off_t)4096) /* a `start` record is shorter */
 #define LOOK_BACK_MOST ((off_t)1 << 30)
-#define PARTS_MOST 64                  /* files that one run may be in */
-#define FIRST_MOST ((size_t)128 << 10) /* a first line is shorter */
-#define TAIL_ROOM ((size_t)2 << 20)
+#define PARTS_MOST 64                 /* files that one run may be in */
+#define LINE_MOST ((size_t)128 << 10) /* a line of ours is shorter */
 #define SAME_SECOND 1000
 
 /* What is in one file: from here on. */
@@ -29,75 +28,39 @@ struct part {
 	off_t from, size;
 };
 
-const char *
-segments_base(const char *path)
-{
-	const char *slash = strrchr(path, '/');
-
-	return slash == NULL ? path : slash + 1;
-}
-
 /* ---- reading */
-
-/* Bytes of the file into `to`, fewer at its end. */
-static void
-read_at(const struct logfile *f, off_t from, off_t n, struct buf *to)
-{
-	buf_reset(to);
-	while (n > 0) {
-		char *room = buf_room(to, (size_t)n);
-		ssize_t got =
-		    room == NULL ? 0 : pread(f->fd, room, (size_t)n, from + (off_t)to->n);
-
-		if (got < 0 && errno == EINTR)
-			continue;
-		if (got <= 0)
-			return;
-		buf_grew(to, (size_t)got);
-		n -= got;
-	}
-}
 
 static bool
 first_prev(const struct logfile *f, char prev[static CHAIN_HEX])
 {
 	struct buf text;
-	size_t end;
+	struct str line;
+	struct seal s;
 
-	buf_init(&text, FIRST_MOST);
-	read_at(f, 0, (off_t)FIRST_MOST, &text);
-	bool is_read = str_find(buf_view(&text), '\n', &end) &&
-		       chain_prev(str_sub(buf_view(&text), 0, end), prev);
+	buf_init(&text, SIBLING_ROOM);
+	bool is_found = sibling_first(f->fd, &text, &line, &s);
+
+	if (is_found) {
+		memcpy(prev, s.prev.p, CHAIN_HEX - 1);
+		prev[CHAIN_HEX - 1] = '\0';
+	}
 	buf_fini(&text);
-	return is_read;
+	return is_found;
 }
 
-/* The digest of the last whole line. */
 static bool
 last_digest(const struct logfile *f, char digest[static CHAIN_HEX])
 {
-	struct buf end;
-	struct str rest;
-	bool is_all, is_found = false;
-	size_t at;
+	struct buf text;
+	struct str line;
+	struct seal s;
 
-	buf_init(&end, TAIL_ROOM);
-	rest = logfile_tail(f, &end, &is_all) == 0 ? buf_view(&end) : STR_NONE;
-	while (!is_found && rest.n > 0) {
-		struct str line = rest;
+	buf_init(&text, SIBLING_ROOM);
+	bool is_found = sibling_last(f->fd, logfile_size(f), &text, &line, &s);
 
-		if (line.p[line.n - 1] == '\n')
-			line.n--;
-		rest.n = 0;
-		if (str_rfind(line, '\n', &at)) {
-			rest = str_sub(line, 0, at + 1);
-			line = str_sub(line, at + 1, line.n);
-		}
-		is_found = chain_is_sealed(line);
-		if (is_found)
-			chain_digest(line, digest);
-	}
-	buf_fini(&end);
+	if (is_found)
+		chain_digest(line, digest);
+	buf_fini(&text);
 	return is_found;
 }
 
@@ -117,40 +80,6 @@ open_part(struct logfile *f, const char *path)
 		return true;
 	logfile_close(f);
 	return false;
-}
-
-/* A file beside the log, by its name. */
-static char *
-beside(const char *path, const char *name)
-{
-	struct buf full;
-
-	buf_init(&full, 8192);
-	buf_str(&full, (struct str){ path, (size_t)(segments_base(path) - path) });
-	buf_text(&full, name);
-	char *copy = str_dup(buf_view(&full));
-	buf_fini(&full);
-	return copy;
-}
-
-static DIR *
-open_directory(const char *path)
-{
-	char *directory = beside(path, ".");
-	DIR *d = opendir(directory);
-
-	free(directory);
-	return d;
-}
-
-/* PATH.1, PATH-20310405, PATH.20310405T060708Z */
-static bool
-is_sibling(const char *path, const char *name)
-{
-	const char *base = segments_base(path);
-	size_t n = strlen(base);
-
-	return strncmp(name, base, n) == 0 && name[n] != '\0';
 }
 
 typedef bool judge(const struct logfile *f, const char *digest);
@@ -175,17 +104,13 @@ follows(const struct logfile *f, const char *digest)
 static bool
 find(const char *path, judge *is_it, const char *digest, struct logfile *out)
 {
-	DIR *d = open_directory(path);
-	const struct dirent *e;
+	DIR *d = siblings_open(path);
 	bool is_found = false;
+	char *name;
 
-	while (d != NULL && !is_found && (e = readdir(d)) != NULL) {
+	while (d != NULL && !is_found && (name = siblings_next(d, path)) != NULL) {
 		struct logfile f;
-		char *name;
 
-		if (!is_sibling(path, e->d_name))
-			continue;
-		name = beside(path, e->d_name);
 		if (open_part(&f, name)) {
 			if ((is_found = is_it(&f, digest)))
 				*out = f;
@@ -227,7 +152,8 @@ find_begin(struct part *p, off_t *budget)
 		off_t from = p->from > PIECE ? p->from - PIECE : 0;
 		off_t n = p->from - from + OVERLAP;
 
-		read_at(&p->file, from, from + n < end ? n : end - from, &text);
+		logfile_read(
+		    p->file.fd, from, (size_t)(from + n < end ? n : end - from), &text);
 		is_found = past_find_boundary(buf_view(&text), &at);
 		*budget -= p->from - from;
 		p->from = is_found ? from + (off_t)at : from;
@@ -246,10 +172,10 @@ show_lines(struct past *p, struct buf *text, bool is_end)
 	while (str_find(rest, '\n', &at)) {
 		line = str_sub(rest, 0, at);
 		rest = str_sub(rest, at + 1, rest.n);
-		if (chain_is_sealed(line))
+		if (seal_is_whole(line))
 			past_see(p, line);
 	}
-	if (is_end && chain_is_sealed(rest)) /* all but its LF was written */
+	if (is_end && seal_is_whole(rest)) /* all but its LF was written */
 		past_see(p, rest);
 	buf_drop(text, text->n - rest.n);
 }
@@ -265,13 +191,13 @@ show(const struct part *part, struct past *p)
 	while (at < part->size) {
 		off_t n = part->size - at < PIECE ? part->size - at : PIECE;
 
-		read_at(&part->file, at, n, &piece);
+		logfile_read(part->file.fd, at, (size_t)n, &piece);
 		if (piece.n == 0)
 			break;
 		buf_str(&text, buf_view(&piece));
 		at += (off_t)piece.n;
 		show_lines(p, &text, at == part->size);
-		if (text.n > FIRST_MOST) /* no line of ours */
+		if (text.n > LINE_MOST) /* no line of ours */
 			buf_reset(&text);
 	}
 	buf_fini(&piece);
@@ -371,7 +297,7 @@ segments_cut(const char *path, usec now, char **to)
 void
 segments_sync(const char *path)
 {
-	char *directory = beside(path, ".");
+	char *directory = siblings_path(path, ".");
 	int fd = open(directory, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
 
 	if (fd >= 0 && fsync(fd) != 0)
@@ -381,16 +307,16 @@ segments_sync(const char *path)
 	free(directory);
 }
 
-/* BASE.YYYYMMDDTHHMMSSZ[-N]: when, and which of that second; false: it is none. */
+/* PATH.YYYYMMDDTHHMMSSZ[-N]: when, and which of that second; false: it is none. */
 static bool
-read_stamp(const char *path, const char *name, char when[static 17], long *n)
+read_stamp(const char *path, const char *sibling, char when[static 17], long *n)
 {
 	static const char form[] = ".dddddddd"
 				   "Tdddddd"
 				   "Z";
-	const char *at = name + strlen(segments_base(path));
+	const char *at = sibling + strlen(path);
 
-	if (!is_sibling(path, name) || strlen(at) < sizeof(form) - 1)
+	if (strlen(at) < sizeof(form) - 1)
 		return false;
 	for (size_t i = 0; i < sizeof(form) - 1; i++)
 		if (form[i] == 'd' ? !ascii_is_digit(at[i]) : at[i] != form[i])
@@ -405,29 +331,27 @@ read_stamp(const char *path, const char *name, char when[static 17], long *n)
 static char *
 newest(const char *path)
 {
-	DIR *d = open_directory(path);
-	const struct dirent *e;
-	char best[17] = "", *name = NULL;
+	DIR *d = siblings_open(path);
+	char best[17] = "", *sibling, *found = NULL;
 	long best_n = 0;
 
-	while (d != NULL && (e = readdir(d)) != NULL) {
+	while (d != NULL && (sibling = siblings_next(d, path)) != NULL) {
 		char when[17];
-		long n;
-		int order;
+		long n = 0;
+		int order = read_stamp(path, sibling, when, &n) ? strcmp(when, best) : -1;
 
-		if (!read_stamp(path, e->d_name, when, &n))
+		if (order < 0 || (order == 0 && n < best_n)) {
+			free(sibling);
 			continue;
-		order = strcmp(when, best);
-		if (order < 0 || (order == 0 && n < best_n))
-			continue;
+		}
 		memcpy(best, when, sizeof(best));
 		best_n = n;
-		free(name);
-		name = beside(path, e->d_name);
+		free(found);
+		found = sibling;
 	}
 	if (d != NULL)
 		closedir(d);
-	return name;
+	return found;
 }
 
 bool

@@ -1,10 +1,9 @@
 /*
- * segments.h - the files of one log: which follows which, and what they say
+ * segments.h - a log in several files: cut, gone on with, read back
  *
- * A log at PATH goes on for ever, and its file does not: weir cuts it itself
- * (PATH.20310405T060708Z), or somebody moves it away (PATH.1).  The first line of each
- * file names the last one of the file before it, and by that it is found again, in the
- * same directory, whatever its name is by then.  Blocking; not for a loop.
+ * A log goes on for ever, and its file does not.  The first record of each file names
+ * the last one of the file before it, and by that it is found again (siblings.h),
+ * whatever its name is by then.  Blocking; the journal's thread, or before there is one.
  */
 #ifndef WEIR_AUDIT_SEGMENTS_H
 #define WEIR_AUDIT_SEGMENTS_H
@@ -34,8 +33,5 @@ bool segments_last(const char *path, char **to, char head[static CHAIN_HEX]);
 
 /* The names in the directory of this path outlive a loss of power. */
 void segments_sync(const char *path);
-
-/* A path without its directory. */
-const char *segments_base(const char *path);
 
 #endif

@@ -13,6 +13,7 @@
 #include "audit/exchanges.h"
 #include "audit/hmac.h"
 #include "audit/seal.h"
+#include "audit/siblings.h"
 
 #define TEXT_MAX 2048
 #define TORN_MOST 32 /* twice as many as weir names at a start */
@@ -331,14 +332,6 @@ check_checkpoint(struct audit_verify *v, const struct entry *e, struct str prev)
 		v->sums.is_signed++;
 }
 
-static struct str
-base_of(const char *path)
-{
-	const char *slash = strrchr(path, '/');
-
-	return str_of(slash == NULL ? path : slash + 1);
-}
-
 static void
 check_segment(struct audit_verify *v, const struct entry *e, struct str prev)
 {
@@ -349,7 +342,7 @@ check_segment(struct audit_verify *v, const struct entry *e, struct str prev)
 	if (!str_eq(entry_text(e->root, "head"), prev))
 		fault(v, "segment", "begins a segment, and its head is not its prev");
 	if (v->is_first_of_file && v->file_before != NULL &&
-	    !str_eq(before, base_of(v->file_before)))
+	    !str_eq(before, str_of(siblings_base(v->file_before))))
 		note(
 		    v, "segment", "begins a segment behind a file that had another name");
 }

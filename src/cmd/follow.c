@@ -7,7 +7,6 @@
 #include <fcntl.h>
 #include <poll.h>
 #include <stdlib.h>
-#include <string.h>
 #include <sys/inotify.h>
 #include <sys/stat.h>
 #include <time.h>
@@ -15,6 +14,7 @@
 
 #include "audit/files.h"
 #include "audit/seal.h"
+#include "audit/siblings.h"
 
 #define LOOK_MS 1000 /* by itself, where the system tells of changes */
 #define POLL_MS 250  /* where it does not */
@@ -24,11 +24,7 @@
 static int
 watch(const char *path)
 {
-	const char *slash = strrchr(path, '/');
-	char *directory = slash == NULL ? mem_strdup(".")
-			  : slash == path
-			      ? mem_strdup("/")
-			      : str_dup((struct str){ path, (size_t)(slash - path) });
+	char *directory = siblings_path(path, ".");
 	int fd = inotify_init1(IN_NONBLOCK | IN_CLOEXEC);
 
 	if (fd >= 0 &&

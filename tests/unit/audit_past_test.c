@@ -7,7 +7,6 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "audit/chain.h"
 #include "unit.h"
 
 #define TS "\"ts\":\"2031-04-05T06:07:08.123456Z\""
@@ -124,17 +123,6 @@ test_a_run_begins_behind_the_last_start_or_stop(void **state)
 	assert_false(past_find_boundary(STR_NONE, &at));
 }
 
-static void
-test_a_line_says_what_is_before_it(void **state)
-{
-	char prev[CHAIN_HEX];
-
-	(void)state;
-	assert_true(chain_prev(STR("{\"a\":1" PREV), prev));
-	assert_int_equal(strncmp(prev, "0123456789abcdef", 16), 0);
-	assert_false(chain_prev(STR("{\"a\":1}"), prev));
-}
-
 int
 main(void)
 {
@@ -142,7 +130,6 @@ main(void)
 		cmocka_unit_test(test_every_open_has_one_end),
 		cmocka_unit_test(test_lines_go_on_from_the_last_checkpoint),
 		cmocka_unit_test(test_a_run_begins_behind_the_last_start_or_stop),
-		cmocka_unit_test(test_a_line_says_what_is_before_it),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
