@@ -24,6 +24,7 @@ struct verifying {
 	const struct audit_asked *o;
 	const struct audit_log *log;
 	struct settings *reference; /* what --key resolved to */
+	const char *anchor;
 	struct vouch_key *signer;
 	struct anchors anchors;
 	uint64_t anchor_faults;
@@ -212,24 +213,34 @@ take_key(struct verifying *v)
 }
 
 static int
+take_signer(struct verifying *v, struct str pem, const char *from)
+{
+	if ((v->signer = vouch_key_new(pem)) == NULL) {
+		fprintf(stderr, "weir audit: %s holds no Ed25519 key in PEM\n", from);
+		return EXIT_CONFIG;
+	}
+	v->options.signer = v->signer;
+	return EXIT_YES;
+}
+
+static int
 read_public_key(struct verifying *v)
 {
+	const struct settings *s = v->log->settings;
 	struct buf pem;
-	int status = EXIT_YES;
+	int status;
 
+	if (v->o->public_key == NULL && s != NULL && s->audit_sign.n > 0)
+		return take_signer(v,
+		    (struct str){ s->audit_sign.bytes, s->audit_sign.n }, "audit.sign");
 	if (v->o->public_key == NULL)
 		return EXIT_YES;
 	buf_init(&pem, PEM_MAX);
 	pem.is_secret = true; /* it may be both halves */
-	if (!input_read("audit", v->o->public_key, &pem))
-		status = EXIT_NOINPUT;
-	else if ((v->signer = vouch_key_new(buf_view(&pem))) == NULL)
-		status = EXIT_CONFIG;
-	if (status == EXIT_CONFIG)
-		fprintf(stderr, "weir audit: %s holds no Ed25519 key in PEM\n",
-		    v->o->public_key);
+	status = input_read("audit", v->o->public_key, &pem)
+		     ? take_signer(v, buf_view(&pem), v->o->public_key)
+		     : EXIT_NOINPUT;
 	buf_fini(&pem);
-	v->options.signer = v->signer;
 	return status;
 }
 
@@ -247,7 +258,7 @@ take_anchor(struct verifying *v, const struct audit_line *l)
 	struct arena memory;
 	struct entry e;
 	struct audit_finding f = {
-		.file = v->o->anchor, .line = l->number, .what = "anchor"
+		.file = v->anchor, .line = l->number, .what = "anchor"
 	};
 	struct buf text;
 
@@ -281,9 +292,9 @@ read_anchors(struct verifying *v)
 	enum audit_read what;
 	int status = EXIT_YES;
 
-	if (v->o->anchor == NULL)
+	if (v->anchor == NULL)
 		return EXIT_YES;
-	audit_files_one(&files, v->o->anchor);
+	audit_files_one(&files, v->anchor);
 	audit_reader_init(&r, &files);
 	while ((what = audit_reader_next(&r, &line)) != AUDIT_END)
 		if (what == AUDIT_LINE)
@@ -293,7 +304,7 @@ read_anchors(struct verifying *v)
 	audit_reader_fini(&r);
 	audit_files_free(&files);
 	v->options.anchors = &v->anchors;
-	v->options.anchor_file = v->o->anchor;
+	v->options.anchor_file = v->anchor;
 	return status;
 }
 
@@ -353,9 +364,11 @@ verify(struct verifying *v)
 int
 audit_verify(struct audit_log *log, const struct audit_asked *o)
 {
-	struct verifying v = { .o = o, .log = log };
+	struct verifying v = { .o = o, .log = log, .anchor = o->anchor };
 	int status;
 
+	if (o->anchor == NULL && log->settings != NULL)
+		v.anchor = log->settings->audit_anchor;
 	signal(SIGPIPE, SIG_IGN); /* the answer is in the exit status, too */
 	anchors_init(&v.anchors);
 	buf_init(&v.out, OUT_MAX);

@@ -8,7 +8,7 @@ import signal
 import subprocess
 
 import pytest
-from rig.weir import proxy_and_health, wait_for
+from rig.weir import binary, proxy_and_health, wait_for
 from rules import http, tcp
 from test_audit_soak import files_of
 from test_record import assert_chained, get, lines_of
@@ -113,6 +113,28 @@ def test_checkpoints_are_signed_and_anchored(weir, upstream, connect, key, tmp_p
         assert list(said) == ["v", "name", "ts", "lines", "head", "key", "sig"]
         assert said == dict({k: record[k] for k in said if k != "v"}, v=1)
         assert not is_signed(dict(record, lines="1" + record["lines"]), key, tmp_path)
+
+
+def test_verify_takes_the_anchor_and_the_key_from_the_configuration(weir, upstream, connect, key, tmp_path):
+    anchor = tmp_path / "anchor.jsonl"
+    proxy = weir([http(NAME)], {"audit": {"sign": "file:%s" % key["private"], "anchor": str(anchor)}})
+    log = proxy.config["audit"]["path"]
+    assert get(connect(proxy)).status == 200
+    proxy.stop()
+
+    def verify():
+        return subprocess.run([binary(), "audit", "verify", "-c", proxy.path("weir.yaml")], check=False,
+                              capture_output=True, text=True)
+
+    found = verify()
+    assert found.returncode == 0 and " 2 signatures verified" in found.stdout, found
+    lines = lines_of(log)
+    with open(log, "wb") as f:
+        f.write(b"".join(line + b"\n" for line in lines[:-2]))
+    found = verify()
+    assert found.returncode == 1 and str(anchor) in found.stdout, found
+    anchor.unlink()
+    assert verify().returncode == 66
 
 
 @pytest.mark.parametrize("kind", ["rsa", "public", "passphrase", "nonsense"])
