@@ -7,9 +7,10 @@ import subprocess
 import threading
 
 import pytest
+from rig.disk import fill, small_disk
 from rig.weir import proxy_and_health, wait_for
 from rules import http, tcp
-from test_record import assert_chained, fill, get, lines_of, until
+from test_record import assert_chained, get, lines_of, until
 
 NAME = "allowed.test"
 
@@ -44,12 +45,8 @@ class ReadOnly(Fault):
 
 @pytest.fixture
 def place(net, tmp_path):
-    path = tmp_path / "place"
-    path.mkdir()
-    subprocess.run(["mount", "-t", "tmpfs", "-o", "size=256k", "none", str(path)], check=True)
-    yield path
-    while subprocess.run(["umount", "-l", str(path)], check=False, capture_output=True).returncode == 0:
-        pass
+    with small_disk(tmp_path / "place", "256k") as path:
+        yield path
 
 
 FAULTS = [FullDisk, ReadOnly]

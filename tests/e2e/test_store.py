@@ -1,7 +1,6 @@
 """The ledger's store under a real weir: killed, away, full, older than it was, shared by two."""
 import collections
 import contextlib
-import itertools
 import json
 import os
 import pathlib
@@ -9,7 +8,6 @@ import random
 import resource
 import shutil
 import sqlite3
-import subprocess
 import threading
 
 import pytest
@@ -17,6 +15,7 @@ import pytest
 from rig import provider as rig_provider
 from rig import redis as rig_redis
 from rig import token as tokens
+from rig.disk import fill, small_disk
 from rig.gateway import ASK, SECRET, listen, nano
 from rig.weir import SANITIZED, START_WAIT, free_port, wait_for
 from rules import http, is_refusal
@@ -386,38 +385,27 @@ def test_an_older_file_gives_no_money_back(gateway, provider):
 
 
 @pytest.fixture
-def small_disk(net, tmp_path):
-    directory = tmp_path / "small"
-    directory.mkdir()
-    subprocess.run(["mount", "-t", "tmpfs", "-o", "size=4m", "tmpfs", directory], check=True)
-    yield directory
-    subprocess.run(["umount", "-l", directory], check=True)
+def disk(net, tmp_path):
+    with small_disk(tmp_path / "small", "4m") as path:
+        yield path
 
 
-def fill(directory):
-    """Until not a page is left."""
-    with open(directory / "filler", "wb", buffering=0) as f:
-        with contextlib.suppress(OSError):
-            for _ in itertools.count():
-                f.write(bytes(4096))
-
-
-def test_a_full_disk_stops_money_until_there_is_room(small_disk, gateway, provider):
-    g = gateway(config=on("sqlite:ledger.db", state_dir=str(small_disk)))
+def test_a_full_disk_stops_money_until_there_is_room(disk, gateway, provider):
+    g = gateway(config=on("sqlite:ledger.db", state_dir=str(disk)))
     provider.answer = bank = Bank(1)
     bank.hold()
     with g.open() as client:
         client.timeout = START_WAIT
         g.send(client, PATH, dict(ASK, stream=True))
         assert client.read_until(lambda data: b"one" in data)
-        fill(small_disk)
+        fill(disk / "filler")
         refused = wait_for(lambda: (lambda a: a if a.status != 200 else None)(g.messages()), START_WAIT, "a refusal")
         assert (refused.status, refused.get("x-weir-reason")) == (503, "ledger_unavailable")
         assert why_unready(g) == "not ready: the ledger is away\n"
         bank.release()
         answer = client.response("POST")
     assert answer.status == 200 and answer.is_complete and b"message_stop" in answer.body
-    (small_disk / "filler").unlink()  # the settle waits for it, unless it was small enough for what was left
+    (disk / "filler").unlink()  # the settle waits for it, unless it was small enough for what was left
     wait_ready(g)
     wait_settled(g)
     assert g.messages().status == 200
