@@ -236,16 +236,17 @@ segments_recall(const struct logfile *f, const char *head, struct past *p)
 	struct part *part = mem_zalloc(PARTS_MOST * sizeof(*part));
 	off_t budget = LOOK_BACK_MOST;
 	size_t n = 1;
+	bool is_found;
 	struct stat st;
 
 	part[0].file = *f;
 	if (!f->is_regular || fstat(f->fd, &st) != 0)
 		goto out;
 	part[0].size = st.st_size;
-	while (!find_begin(&part[n - 1], &budget) && budget > 0 && n < PARTS_MOST &&
-	       go_back(f->path, &part[n], &part[n - 1], head))
+	while (!(is_found = find_begin(&part[n - 1], &budget)) && budget > 0 &&
+	       n < PARTS_MOST && go_back(f->path, &part[n], &part[n - 1], head))
 		n++;
-	if (budget <= 0)
+	if (!is_found && (budget <= 0 || n == PARTS_MOST))
 		log_warn("the audit log is not read back any further", "path", f->path);
 	for (size_t i = n; i-- > 0;)
 		show(&part[i], p);

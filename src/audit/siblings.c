@@ -53,34 +53,64 @@ siblings_next(DIR *d, const char *path)
 	return NULL;
 }
 
+/* Thousands of files may be beside a log: of most, little has to be read. */
+static const size_t rooms[] = { (size_t)16 << 10, SIBLING_ROOM };
+
+#define ROOMS (sizeof(rooms) / sizeof(*rooms))
+
+static bool
+first_record(struct str text, struct str *line, struct seal *s)
+{
+	while (str_split(&text, '\n', line))
+		if (seal_read(s, *line))
+			return true;
+	return false;
+}
+
+/* Of a text that is not all there is, the first line may be the end of one. */
+static bool
+last_record(struct str text, bool is_all, struct str *line, struct seal *s)
+{
+	size_t at;
+
+	while (text.n > 0) {
+		bool has_more = str_rfind(text, '\n', &at);
+
+		if (!has_more && !is_all)
+			return false;
+		*line = has_more ? str_sub(text, at + 1, text.n) : text;
+		text.n = has_more ? at : 0;
+		if (seal_read(s, *line))
+			return true;
+	}
+	return false;
+}
+
 bool
 sibling_first(int fd, struct buf *text, struct str *line, struct seal *s)
 {
-	struct str rest;
-
-	logfile_read(fd, 0, SIBLING_ROOM, text);
-	rest = buf_view(text);
-	while (str_split(&rest, '\n', line))
-		if (seal_read(s, *line))
+	for (size_t i = 0; i < ROOMS; i++) {
+		logfile_read(fd, 0, rooms[i], text);
+		if (first_record(buf_view(text), line, s))
 			return true;
+		if (text->n < rooms[i])
+			return false;
+	}
 	return false;
 }
 
 bool
 sibling_last(int fd, off_t size, struct buf *text, struct str *line, struct seal *s)
 {
-	off_t from = size > (off_t)SIBLING_ROOM ? size - (off_t)SIBLING_ROOM : 0;
-	struct str rest;
-	size_t at;
+	for (size_t i = 0; i < ROOMS; i++) {
+		off_t room = (off_t)rooms[i];
+		off_t from = size > room ? size - room : 0;
 
-	logfile_read(fd, from, SIBLING_ROOM, text);
-	for (rest = buf_view(text); rest.n > 0;) {
-		bool has_more = str_rfind(rest, '\n', &at);
-
-		*line = has_more ? str_sub(rest, at + 1, rest.n) : rest;
-		rest.n = has_more ? at : 0;
-		if (seal_read(s, *line))
+		logfile_read(fd, from, rooms[i], text);
+		if (last_record(buf_view(text), from == 0, line, s))
 			return true;
+		if (from == 0)
+			return false;
 	}
 	return false;
 }
