@@ -128,31 +128,44 @@ def fifo(tmp_path):
     os.close(reader)
 
 
+class Reading:
+    """Who empties a pipe, a piece at a time."""
+
+    def __init__(self, reader, piece, pause):
+        self.data, self.is_over = [], threading.Event()
+        self.thread = threading.Thread(target=self._read, args=(reader, piece, pause), daemon=True)
+        self.thread.start()
+
+    def _read(self, reader, piece, pause):
+        while True:
+            is_last = self.is_over.is_set()
+            try:
+                self.data.append(os.read(reader, piece))
+            except BlockingIOError:
+                if is_last:
+                    return
+            self.is_over.wait(pause)
+
+    def end(self):
+        """Nobody writes any more: all the lines."""
+        self.is_over.set()
+        self.thread.join()
+        return b"".join(self.data).splitlines()
+
+
 def test_a_pipe_that_nobody_empties_refuses_and_loses_nothing(weir, upstream, connect, fifo):
     path, reader = fifo
     proxy = weir([http(NAME)], {"audit": {"path": str(path)}})
     passed, refused = until(proxy, connect, 503, path="/" + "x" * 900)
     assert refused.get("x-weir-reason") == "audit_unavailable"
-    data, is_over = [], threading.Event()
-
-    def empty():
-        while not is_over.is_set():
-            try:
-                data.append(os.read(reader, 65536))
-            except BlockingIOError:
-                is_over.wait(0.002)
-    thread = threading.Thread(target=empty)
-    thread.start()
+    reading = Reading(reader, 65536, 0.002)
 
     def is_healed():
         with connect(proxy) as sock:
             return get(sock).status == 200
     wait_for(is_healed, what="recovery without a restart")
     proxy.stop()
-    wait_for(lambda: b'"event":"stop"' in b"".join(data), what="all of it")
-    is_over.set()
-    thread.join()
-    lines = b"".join(data).splitlines()
+    lines = reading.end()
     assert_chained(lines)
     assert sum(json.loads(line)["kind"] == "http" and json.loads(line).get("status") == 200 for line in lines) == passed + 1
 
@@ -160,27 +173,14 @@ def test_a_pipe_that_nobody_empties_refuses_and_loses_nothing(weir, upstream, co
 def test_a_pipe_that_is_emptied_slowly_loses_nothing(weir, upstream, connect, fifo):
     path, reader = fifo
     proxy = weir([http(NAME)], {"audit": {"path": str(path)}})
-    data, is_over = [], threading.Event()
-
-    def empty():
-        while not is_over.is_set():
-            try:
-                data.append(os.read(reader, 2048))
-            except BlockingIOError:
-                pass
-            is_over.wait(0.005)
-    thread = threading.Thread(target=empty)
-    thread.start()
+    reading = Reading(reader, 2048, 0.005)
     answered = {200: 0, 503: 0}
     sock = connect(proxy)
     for _ in range(400):
         answered[get(sock, "/" + "x" * 900).status] += 1
     sock.close()
     proxy.stop()
-    wait_for(lambda: b'"event":"stop"' in b"".join(data), what="all of it")
-    is_over.set()
-    thread.join()
-    lines = b"".join(data).splitlines()
+    lines = reading.end()
     assert_chained(lines)
     assert sum(json.loads(line).get("status") == 200 for line in lines) == answered[200]
 
