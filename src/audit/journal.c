@@ -390,7 +390,7 @@ uncut(struct journal *j, const char *to, int error)
 	    strerror(error), "then", "it grows on");
 	count_add(COUNT_AUDIT_ERRORS, 1);
 	j->cut_at = now_ms() + CUT_RETRY_MS;
-	if (to != NULL && rename(to, j->file.path) != 0)
+	if (to != NULL && segments_move(to, j->file.path) != 0)
 		log_error("the audit log stays where it was moved", "path", to);
 }
 

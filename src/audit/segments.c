@@ -270,11 +270,25 @@ put_stamp(struct buf *to, const char *path, usec now)
 	buf_fmt(to, "%s.%s", path, text);
 }
 
+/* Another weir, or somebody who rotates, may put a file there at the same time. */
+int
+segments_move(const char *from, const char *to)
+{
+	struct stat st;
+
+	if (renameat2(AT_FDCWD, from, AT_FDCWD, to, RENAME_NOREPLACE) == 0)
+		return 0;
+	if (errno != EINVAL && errno != ENOSYS)
+		return errno;
+	if (lstat(to, &st) == 0) /* a file system that knows no such promise */
+		return EEXIST;
+	return rename(from, to) == 0 ? 0 : errno;
+}
+
 int
 segments_cut(const char *path, usec now, char **to)
 {
 	struct buf name;
-	struct stat st;
 	int error = EEXIST;
 
 	for (int i = 0; error == EEXIST && i < SAME_SECOND; i++) {
@@ -284,9 +298,7 @@ segments_cut(const char *path, usec now, char **to)
 			buf_fmt(&name, "-%d", i);
 		*to = str_dup(buf_view(&name));
 		buf_fini(&name);
-		error = lstat(*to, &st) == 0     ? EEXIST
-			: rename(path, *to) == 0 ? 0
-						 : errno;
+		error = segments_move(path, *to);
 		if (error != 0) {
 			free(*to);
 			*to = NULL;

@@ -2,6 +2,7 @@
  * audit_reader_test.c - what is read of an audit log, and what is found to be wrong in it
  */
 #include <errno.h>
+#include <fcntl.h>
 #include <openssl/evp.h>
 #include <openssl/pem.h>
 #include <stdio.h>
@@ -16,6 +17,8 @@
 #include "audit/reader.h"
 #include "audit/recent.h"
 #include "audit/seal.h"
+#include "audit/segments.h"
+#include "audit/siblings.h"
 #include "audit/verify.h"
 #include "unit.h"
 
@@ -915,6 +918,49 @@ test_files_stand_in_the_order_of_their_chain(void **state)
 }
 
 static void
+test_a_file_that_is_moved_replaces_none(void **state)
+{
+	static const char *const names[] = { "log", "log.1", NULL };
+
+	(void)state;
+	write_file("log", STR("new"));
+	write_file("log.1", STR("old"));
+	assert_int_equal(segments_move(path_of("log"), path_of("log.1")), EEXIST);
+	assert_int_equal(access(path_of("log"), F_OK), 0);
+	unlink(path_of("log.1"));
+	assert_int_equal(segments_move(path_of("log"), path_of("log.1")), 0);
+	assert_int_equal(segments_move(path_of("log"), path_of("log.1")), ENOENT);
+	remove_all(names);
+}
+
+/* A window on it that begins at a brace shows what looks like a record. */
+static void
+test_the_last_record_is_whole_however_long_it_is(void **state)
+{
+	static const char *const names[] = { "log", NULL };
+	static const char end[] = ",\"prev\":\"" ZEROS "\"}";
+	struct buf text, read;
+	struct str line;
+	struct seal s;
+
+	(void)state;
+	buf_init(&text, LOG_MAX);
+	buf_init(&read, SIBLING_ROOM);
+	buf_text(&text, "{\"a\":");
+	while (text.n < 32768)
+		buf_char(&text, '{');
+	buf_text(&text, end);
+	write_file("log", buf_view(&text));
+	int fd = open(path_of("log"), O_RDONLY);
+	assert_true(sibling_last(fd, (off_t)text.n, &read, &line, &s));
+	assert_int_equal(line.n, text.n);
+	close(fd);
+	remove_all(names);
+	buf_fini(&read);
+	buf_fini(&text);
+}
+
+static void
 test_a_reader_goes_over_all_files_and_past_what_is_not_there(void **state)
 {
 	static const char *const names[] = { "a", "b", NULL };
@@ -992,6 +1038,8 @@ main(void)
 		cmocka_unit_test(test_a_log_made_anew_fits_no_signature_and_no_anchor),
 		cmocka_unit_test(test_a_checkpoint_counts_what_is_missing),
 		cmocka_unit_test(test_files_stand_in_the_order_of_their_chain),
+		cmocka_unit_test(test_a_file_that_is_moved_replaces_none),
+		cmocka_unit_test(test_the_last_record_is_whole_however_long_it_is),
 		cmocka_unit_test(
 		    test_a_reader_goes_over_all_files_and_past_what_is_not_there),
 	};
