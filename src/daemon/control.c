@@ -290,17 +290,18 @@ on_head(void *arg)
 	timer_set(c->loop, &c->head, HEAD_EVERY);
 }
 
-/* A record of a flood; it has a place, or waits for the next minute. */
+/* A record of a flood; it has a place, or waits for the next minute without a number. */
 static bool
 record_sum(void *arg, const struct sum *row)
 {
 	struct control *c = arg;
-	char *tenant = str_dup(row->tenant), *sid = str_dup(row->sid);
-	char *client = str_dup(row->client);
 	char from[RECORD_TIME], to[RECORD_TIME];
 	struct buf b;
-	bool has_place = journal_reserve(c->journal);
 
+	if (!journal_reserve(c->journal))
+		return false;
+	char *tenant = str_dup(row->tenant), *sid = str_dup(row->sid);
+	char *client = str_dup(row->client);
 	record_time(from, row->from);
 	record_time(to, row->to);
 	buf_init(&b, 65536);
@@ -308,13 +309,12 @@ record_sum(void *arg, const struct sum *row)
 	    c->snapshot->redactor, &b, "reason", row->reason, "count",
 	    NUM((int64_t)row->count), "tenant", tenant, "sid", sid, "client", client,
 	    "door", row->door, "from", from, "to", to, NULL);
-	if (has_place)
-		journal_write(c->journal, buf_view(&b));
+	journal_write(c->journal, buf_view(&b));
 	buf_fini(&b);
 	free(tenant);
 	free(sid);
 	free(client);
-	return has_place;
+	return true;
 }
 
 static size_t

@@ -7,6 +7,7 @@ import subprocess
 import threading
 
 import pytest
+from rig.clock import Clock
 from rig.disk import fill, small_disk
 from rig.weir import proxy_and_health, wait_for
 from rules import http, tcp
@@ -207,6 +208,29 @@ def test_with_drop_all_is_served_and_what_is_dropped_is_counted(weir, upstream, 
     assert_chained(lines_of(path))
     dropped = sum(int(r["count"]) for r in records if r.get("event") == "records_dropped")
     assert dropped > 0 and dropped + sum(r["kind"] == "http" for r in records) >= asked
+
+
+def test_sums_that_wait_for_a_full_log_leave_no_gap_in_its_numbers(weir, upstream, connect, place, tmp_path):
+    clock = Clock(tmp_path)
+    proxy = weir([http(NAME)], {"listen": proxy_and_health(), "audit": {"path": str(place / "audit.jsonl")},
+                                "limits": {"refusals": "5/min"}}, environment=clock.environment)
+    for _ in range(9):
+        with connect(proxy) as sock:
+            sock.send("GET http://nowhere.test/ HTTP/1.1\r\nHost: nowhere.test\r\n\r\n")
+            assert sock.response().status == 403
+    fill(place / "junk")
+    until(proxy, connect, 503)
+    for _ in range(3):
+        clock.advance(61)
+        assert proxy.health("/readyz")[0] == 503
+    os.unlink(place / "junk")
+    wait_for(lambda: proxy.health("/readyz")[0] == 200, what="recovery")
+    proxy.stop()
+    lines = lines_of(place / "audit.jsonl")
+    assert_chained(lines)
+    records = [json.loads(line) for line in lines]
+    assert any(r.get("event") == "sum" and r["reason"] == "host_not_allowed" for r in records)
+    assert sorted(r["seq"] for r in records) == list(range(1, len(records) + 1))
 
 
 def few_descriptors():
