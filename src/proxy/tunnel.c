@@ -136,15 +136,19 @@ send_alert(struct tunnel *t, enum reason reason)
 	(void)stream_write(t->client, &v, 1); /* a courtesy: it fits or it does not */
 }
 
-/* A method, in capitals as all of them are, and a space. */
+/* A request line, whole: other protocols that speak in lines (SMTP, FTP) begin like one,
+ * and must not be answered in a language that is not theirs. */
 static bool
 begins_http(struct str s)
 {
-	size_t n = 0;
+	static const char version[] = " HTTP/1.";
+	const char *end = s.n > 0 ? memchr(s.p, '\n', s.n) : NULL;
+	size_t n = end != NULL ? (size_t)(end - s.p) : 0;
 
-	while (n < s.n && s.p[n] >= 'A' && s.p[n] <= 'Z')
-		n++;
-	return n > 0 && n < s.n && s.p[n] == ' ';
+	if (n > 0 && s.p[n - 1] == '\r')
+		n--;
+	return n > sizeof(version) && s.p[0] >= 'A' && s.p[0] <= 'Z' &&
+	       memcmp(s.p + n - sizeof(version), version, sizeof(version) - 1) == 0;
 }
 
 static void

@@ -166,18 +166,24 @@ def test_a_wrong_hello_closes_with_nothing_upstream(weir, silent, connect, make,
     assert record.get("bytes", {}).get("up", 0) == 0
 
 
-@pytest.mark.parametrize("step", [None, 5], ids=["whole", "in pieces"])
-def test_http_where_only_tls_is_allowed_is_told_so(weir, silent, connect, step):
+def test_http_where_only_tls_is_allowed_is_told_so(weir, silent, connect):
     proxy = weir([https(NAME, silent.port)])
     sock = opened(proxy, connect, silent.port)
-    ask = b"GET / HTTP/1.1\r\nHost: allowed.test\r\n\r\n"
-    for at in range(0, len(ask), step or len(ask)):
-        sock.send(ask[at:at + (step or len(ask))])
+    sock.send(b"GET / HTTP/1.1\r\nHost: allowed.test\r\n\r\n")
     is_refusal(sock.response(), 403, "tls_required")
     assert sock.read_all() == b"" and silent.bytes() == b""
     record = proxy.finals(1)[0]
     assert len(proxy.finals()) == 1 and record["kind"] == "connect"
     assert (record["decision"], record["reason"]) == ("deny", "tls_required") and record["bytes"]["up"] == 0
+
+
+@pytest.mark.parametrize("first", [b"EHLO client.test\r\n", b"GET /", b"GET / HTTP/1.1", b"USER a HTTP/1.\r\n"])
+def test_what_is_no_request_line_is_not_answered_in_http(weir, silent, connect, first):
+    proxy = weir([https(NAME, silent.port)])
+    sock = opened(proxy, connect, silent.port)
+    sock.send(first)
+    assert sock.read_all() == b"" and silent.bytes() == b""
+    assert proxy.finals(1)[0]["reason"] == "tls_required"
 
 
 @pytest.mark.parametrize("name", ["other.test", "Other.TEST", "ghp_" + "x1Y2z3" * 6 + ".test"], ids=["plain", "case", "secret"])
