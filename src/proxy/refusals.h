@@ -2,7 +2,8 @@
  * refusals.h - one client's refusals beyond limits.refusals: late, and summed
  *
  * Who is refused may ask again at once, for ever.  Beyond the limit the answer is the
- * same and comes later, and the record is one for a minute of them (state/sums.h).
+ * same and comes later, and the record is one for a minute of them (state/sums.h).  On
+ * the connection's loop.
  */
 #ifndef WEIR_PROXY_REFUSALS_H
 #define WEIR_PROXY_REFUSALS_H
