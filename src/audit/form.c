@@ -3,6 +3,7 @@
  */
 #include "audit/form.h"
 
+#include <openssl/evp.h>
 #include <string.h>
 
 #include "audit/look.h"
@@ -16,6 +17,13 @@
 #define JWK_MIN 22       /* 128 bits in base64url */
 #define SCHEMA_HEAD 1024 /* of an object, in which it must show that it is a schema */
 #define KEY_SCANNED 8    /* no secret is so short that nothing says it is one */
+#define VALUES_HELD 4    /* of one object; more than that were never meant well */
+
+/* A value whose name may come behind it. */
+struct held {
+	size_t from, to;
+	bool is_string;
+};
 
 /* One object or array on the way down; its kind is that of the key above it. */
 struct level {
@@ -27,6 +35,10 @@ struct level {
 	const char *pair;
 	const char *example; /* the kind of what is_schema describes */
 	size_t n;            /* values so far */
+	size_t begin;        /* where it begins in the document */
+	bool is_value;       /* it is the value of a pair whose name has not come */
+	struct held held[VALUES_HELD];
+	size_t nheld;
 };
 
 struct walk {
@@ -57,6 +69,7 @@ static const char why_name[] = "its name in JSON";
 static const char why_pair[] = "the name beside it";
 static const char why_above[] = "the name of what it is in";
 static const char why_field[] = "the header field it is in";
+static const char why_unread[] = "it is in what is secret, and cannot be read";
 static const char why_cookie[] = "it is a cookie's value";
 
 /* {"kty": "RSA", "d": "..."}: the private members of a JWK (RFC 7518 6.2.2, 6.3.2, 6.4).
@@ -83,12 +96,34 @@ kind_by_name(const struct walk *w, struct str name)
 		   : NULL;
 }
 
+/* What JSON Schema says of a value; anything else beside it may be the value itself. */
+static bool
+describes(struct str key)
+{
+	static const char *const words[] = { "type", "$ref", "$id", "$comment", "$schema",
+		"title", "description", "format", "pattern", "minLength", "maxLength",
+		"minimum", "maximum", "exclusiveMinimum", "exclusiveMaximum",
+		"multipleOf", "minItems", "maxItems", "uniqueItems", "properties",
+		"patternProperties", "additionalProperties", "required", "items",
+		"prefixItems", "contains", "oneOf", "anyOf", "allOf", "not", "if", "then",
+		"else", "$defs", "definitions", "nullable", "readOnly", "writeOnly",
+		"deprecated", "contentEncoding", "contentMediaType", "discriminator",
+		NULL };
+
+	return is_any(key, words);
+}
+
+static bool
+is_value_key(struct str key)
+{
+	static const char *const keys[] = { "value", "val", "string_value", NULL };
+
+	return is_any(key, keys);
+}
+
 static const char *
 kind_of_value(struct walk *w, const char **why)
 {
-	static const char *const value_keys[] = { "value", "val", "string_value", NULL };
-	static const char *const example_keys[] = { "default", "example", "examples",
-		"const", "enum", NULL };
 	struct level *l = top(w);
 	const char *kind = NULL;
 
@@ -96,19 +131,71 @@ kind_of_value(struct walk *w, const char **why)
 	if (l->kind != NULL)
 		return l->kind;
 	*why = why_name;
-	if (l->is_schema && is_any(w->key, example_keys))
-		return l->example;
-	if (w->key.p != NULL && !l->is_names)
+	if (l->is_schema)
+		return describes(w->key) ? NULL : l->example;
+	if (w->key.p != NULL)
 		kind = kind_by_name(w, w->key);
-	if (kind == NULL && l->pair != NULL &&
-	    (l->is_array || is_any(w->key, value_keys))) {
+	if (kind == NULL && l->pair != NULL && (l->is_array || is_value_key(w->key))) {
 		*why = why_pair;
 		kind = l->pair;
 	}
 	return kind;
 }
 
-/* A name may say that a pair begins; in an array it is every other one. */
+static bool
+mask_held(struct walk *w, const char *kind, const struct held *h)
+{
+	if (h->is_string)
+		return look_value(w->scan, kind, why_pair,
+		    str_sub(w->text, h->from, h->to - h->from), w->base + h->from,
+		    SPAN_JSON);
+	spans_add(w->scan->spans, (struct span){ .from = w->base + h->from,
+				      .to = w->base + h->to,
+				      .kind = kind,
+				      .why = why_pair,
+				      .quote = "\"" });
+	return true;
+}
+
+/* {"value": ..., "name": "token"}: what it is the value of is said later. */
+static void
+hold_value(struct walk *w, size_t from, size_t to, bool is_string)
+{
+	struct level *l = top(w);
+	const struct held h = { from, to, is_string };
+
+	if (l->nheld < VALUES_HELD)
+		l->held[l->nheld++] = h;
+	else
+		mask_held(w, "doubt", &h);
+}
+
+static bool
+may_be_held(struct walk *w)
+{
+	return !top(w)->is_array && top(w)->kind == NULL && top(w)->pair == NULL &&
+	       is_value_key(w->key);
+}
+
+/* Said once, it holds: a second name in the same object takes nothing back. */
+static void
+note_name(struct walk *w, struct str text)
+{
+	struct level *l = top(w);
+	const char *kind = kind_by_name(w, text);
+
+	if (kind == NULL)
+		return;
+	l->pair = kind;
+	for (size_t i = 0; i < l->nheld; i++)
+		mask_held(w, kind, &l->held[i]);
+	l->nheld = 0;
+}
+
+/*
+ * A name may say that a pair begins; in an array it is every other one, or what can
+ * only be an option's name.
+ */
 static void
 note_pair(struct walk *w, struct str text)
 {
@@ -116,9 +203,11 @@ note_pair(struct walk *w, struct str text)
 	struct level *l = top(w);
 
 	if (l->is_array)
-		l->pair = l->n % 2 == 0 ? kind_by_name(w, text) : NULL;
+		l->pair = l->n % 2 == 0 || str_starts(text, STR("--"))
+			      ? kind_by_name(w, text)
+			      : NULL;
 	else if (is_any(w->key, name_keys))
-		l->pair = kind_by_name(w, text);
+		note_name(w, text);
 }
 
 /* ["authorization", "x-api-key"] is a list of names, ["authorization", "hunter2"] none.
@@ -154,6 +243,27 @@ on_assignment(struct walk *w, struct str raw, size_t at)
 	    w->base + at + equals + 1, SPAN_JSON);
 }
 
+/* In base64: a name, a colon and a password. */
+static bool
+says_login(struct str text)
+{
+	unsigned char plain[AUTH_MIN];
+	int n;
+
+	if (text.n < 4 || text.n >= AUTH_MIN || text.n % 4 != 0)
+		return false;
+	n = EVP_DecodeBlock(plain, (const unsigned char *)text.p, (int)text.n);
+	return n > 0 && memchr(plain, ':', (size_t)n) != NULL;
+}
+
+static bool
+is_login(struct str text)
+{
+	if (text.n >= AUTH_MIN)
+		return !str_find(text, ' ', &(size_t){ 0 });
+	return says_login(text);
+}
+
 static void
 on_string(struct walk *w, struct str raw, size_t at, struct str text)
 {
@@ -163,8 +273,7 @@ on_string(struct walk *w, struct str raw, size_t at, struct str text)
 
 	if (is_free && is_name_like(w, text))
 		kind = NULL;
-	if (kind == NULL && str_eq_nocase(w->key, STR("auth")) && text.n >= AUTH_MIN &&
-	    !str_find(text, ' ', &(size_t){ 0 }))
+	if (kind == NULL && str_eq_nocase(w->key, STR("auth")) && is_login(text))
 		kind = "token";
 	if (kind == NULL && w->key.n > 0 && w->key.n <= 2 && is_jwk_member(w->key, text))
 		kind = "private-key";
@@ -173,6 +282,8 @@ on_string(struct walk *w, struct str raw, size_t at, struct str text)
 			 : is_free && on_assignment(w, raw, at);
 	if (!is_masked)
 		scan_text(w->scan, raw, w->base + at, SCAN_JSON);
+	if (may_be_held(w))
+		hold_value(w, at, at + raw.n, true);
 	note_pair(w, text);
 }
 
@@ -188,6 +299,8 @@ on_number(struct walk *w, size_t from, size_t to)
 					      .kind = kind,
 					      .why = why,
 					      .quote = "\"" });
+	else if (may_be_held(w))
+		hold_value(w, from, to, false);
 }
 
 /* "type": "string": the types of JSON Schema, with the quotes. */
@@ -248,9 +361,12 @@ on_open(struct walk *w, bool is_array, size_t at)
 		.is_array = is_array,
 		.is_names = !is_array && is_any(w->key, schema_keys),
 		.kind = kind,
+		.begin = at - 1,
+		.is_value = may_be_held(w),
 	};
 
-	if (kind != NULL && !is_array && top(w)->kind == NULL && is_schema(w->text, at)) {
+	if (kind != NULL && !is_array && top(w)->kind == NULL &&
+	    (top(w)->is_names || is_schema(w->text, at))) {
 		below.kind = NULL;
 		below.example = kind;
 		below.is_schema = true;
@@ -266,6 +382,17 @@ end_value(struct walk *w)
 {
 	top(w)->n++;
 	w->key = STR_NONE;
+}
+
+static void
+on_close(struct walk *w, size_t end)
+{
+	const struct level below = *top(w);
+
+	w->depth--;
+	if (below.is_value)
+		hold_value(w, below.begin, end, false);
+	end_value(w);
 }
 
 /* Where the token begins that ends at `end`: behind blanks, commas and colons. */
@@ -301,8 +428,7 @@ on_token(struct walk *w, enum json_token token, const struct json_in *in, size_t
 		return true;
 	case JSON_OBJECT_END:
 	case JSON_ARRAY_END:
-		w->depth--;
-		end_value(w);
+		on_close(w, in->at);
 		return true;
 	case JSON_KEY:
 		raw = between_quotes(w->text, from, in->at);
@@ -331,6 +457,21 @@ on_token(struct walk *w, enum json_token token, const struct json_in *in, size_t
 	return false;
 }
 
+/*
+ * What cannot be read stands where all is a secret (it is nested too deep, or no JSON):
+ * who knows where it ends.
+ */
+static void
+mask_unread(struct walk *w, size_t from, bool is_key_outside)
+{
+	struct str rest = str_trim(str_sub(w->text, from, w->text.n));
+	bool is_too_deep = w->depth == JSON_DEPTH;
+
+	if (top(w)->kind != NULL && rest.n > 0 && (is_too_deep || !is_key_outside))
+		look_value(w->scan, "doubt", why_unread, rest,
+		    w->base + (size_t)(rest.p - w->text.p), SPAN_PLAIN);
+}
+
 bool
 form_document(
     struct scan *s, struct str text, size_t base, const char *kind, size_t *used)
@@ -348,6 +489,8 @@ form_document(
 		enum json_token token = json_next(&in);
 
 		is_json = on_token(&w, token, &in, from);
+		if (token == JSON_BAD)
+			mask_unread(&w, from, kind != NULL);
 	} while (is_json && w.depth > 0);
 	arena_fini(&arena);
 	*used = in.at;

@@ -14,7 +14,8 @@
 #define BLANKS_MAX 64
 #define USERINFO_MAX 1024
 #define HOST_MAX 255
-#define KEY_COST 16 /* a name that is judged, in bytes looked at */
+#define GLANCE (NAME_NUMBER_MAX + 2) /* of a name, before it is read */
+#define KEY_COST 16                  /* a name that is judged, in bytes looked at */
 
 static const char why_key[] = "the key before it";
 static const char why_option[] = "the option before it";
@@ -97,11 +98,28 @@ is_name_byte(char c)
 static size_t
 skip_quote_back(struct str text, size_t at)
 {
-	if (at == 0 || !has_byte("\"'", text.p[at - 1]))
+	if (at == 0 || !has_byte("\"'`", text.p[at - 1]))
 		return at;
 	at--;
 	for (size_t n = 0; n < 8 && at > 0 && text.p[at - 1] == '\\'; n++)
 		at--;
+	return at;
+}
+
+/* Back over [] and [0], as forms number their fields, and the ] of config["password"]. */
+static size_t
+skip_index_back(struct str text, size_t at)
+{
+	for (int n = 0; n < 4 && at > 0 && text.p[at - 1] == ']'; n++) {
+		size_t from = at - 1;
+
+		while (at - from <= NAME_NUMBER_MAX && from > 0 &&
+		       ascii_is_digit(text.p[from - 1]))
+			from--;
+		if (from == 0 || text.p[from - 1] != '[')
+			return at - 1;
+		at = from - 1;
+	}
 	return at;
 }
 
@@ -110,11 +128,12 @@ key_before(struct str text, size_t at, struct key *key)
 {
 	size_t to = at;
 
+	if (to > 0 && has_byte("*+?", text.p[to - 1])) /* +=, ?=, *= */
+		to--;
 	for (size_t n = 0; n < 8 && to > 0 && is_blank(text.p[to - 1]); n++)
 		to--;
 	to = skip_colour_back(text, to);
-	if (to > 0 && text.p[to - 1] == ']') /* config["password"] = */
-		to--;
+	to = skip_index_back(text, to);
 	size_t unquoted = skip_quote_back(text, to);
 	key->is_quoted = unquoted != to;
 
@@ -169,7 +188,7 @@ quoted_value(struct str text, size_t at, struct value *v)
 	while (level < 8 && at + level < text.n && text.p[at + level] == '\\')
 		level++;
 	at += level;
-	if (at >= text.n || !has_byte("\"'", text.p[at]) || (level & (level + 1)) != 0)
+	if (at >= text.n || !has_byte("\"'`", text.p[at]) || (level & (level + 1)) != 0)
 		return false;
 
 	char quote = text.p[at++];
@@ -259,13 +278,39 @@ skip_brackets(struct str text, size_t at)
 	return at < text.n && has_byte("\"'\\", text.p[at]) ? at : from;
 }
 
+/* "Splunk 3f2a...": a scheme that nobody told us of, when what follows is no word. */
+static bool
+is_behind_scheme(struct str first, struct str second)
+{
+	bool is_long = second.n >= 16;
+
+	for (size_t i = 0; i < first.n; i++)
+		if (!ascii_is_alnum(first.p[i]) && !has_byte("-_", first.p[i]))
+			return false;
+	for (size_t i = 0; i < second.n && !is_long; i++)
+		is_long = !(second.p[i] >= 'a' && second.p[i] <= 'z') &&
+			  !(second.p[i] >= 'A' && second.p[i] <= 'Z') &&
+			  !has_byte(".,;:!?-", second.p[i]);
+	return first.n > 0 && second.n > 0 && is_long;
+}
+
 static void
 authorization_value(struct piece *p, const struct key *key, size_t at, struct value *v)
 {
 	bool is_line = false;
 	size_t skip = value_skip_scheme(str_sub(p->text, at, p->text.n), &is_line);
+	const char *ends = ends_of(p, key, is_line);
+	struct value next;
 
-	unquoted_value(p, at + skip, ends_of(p, key, is_line), v);
+	unquoted_value(p, at + skip, ends, v);
+	if (skip > 0 || v->to == p->text.n || !is_blank(p->text.p[v->to]))
+		return;
+	unquoted_value(p, skip_blanks(p->text, v->to), ends, &next);
+	if (is_behind_scheme(str_sub(p->text, v->from, v->to - v->from),
+		str_sub(p->text, next.from, next.to - next.from))) {
+		v->to = next.to;
+		v->next = next.next;
+	}
 }
 
 static void
@@ -311,12 +356,14 @@ may_be_key(const struct piece *p, size_t at)
 {
 	const char *c = p->text.p + at;
 
-	if (at == 0 || (!is_name_byte(c[-1]) && !has_byte("\"' \t]", c[-1])))
+	if (at == 0 || (!is_name_byte(c[-1]) && !has_byte("\"'` \t]*+?", c[-1])))
 		return false;
 	if (at < 3 || !ascii_is_alnum(c[-1]) || !ascii_is_alnum(c[-2]) || c[-3] == '%' ||
 	    c[-1] == 'm')
 		return true; /* quotes, blanks, colours, codes: not in a hurry */
-	return name_may_be_kind(p->scan->filter->name_ends, (struct str){ c - 2, 2 });
+	size_t seen = at < GLANCE ? at : GLANCE;
+	return name_may_be_kind(
+	    p->scan->filter->name_ends, (struct str){ c - seen, seen });
 }
 
 /* password={"a": "b"}: all that is inside. */
@@ -351,6 +398,83 @@ look_key(struct piece *p, size_t at)
 	if (v.next == v.to)
 		trim_end(p->text, &v);
 	return mask_value(p, kind, why_key, &v) ? v.next : v.from;
+}
+
+/* ---- <password>VALUE<, <property name="password">VALUE< */
+
+#define TAG_MAX 128
+
+static const char why_element[] = "the element it is in";
+
+/* Where the tag begins that ends at `at`: behind its <.  False: there is none. */
+static bool
+tag_begin(struct str text, size_t at, size_t *from)
+{
+	for (size_t i = at; i > 0 && at - i < TAG_MAX; i--) {
+		if (text.p[i - 1] == '>')
+			return false;
+		if (text.p[i - 1] == '<') {
+			*from = i;
+			return true;
+		}
+	}
+	return false;
+}
+
+/* The value of the attribute that is written so, up to its quote. */
+static struct str
+attribute(struct str tag, struct str written)
+{
+	const char *at = memmem(tag.p, tag.n, written.p, written.n);
+	size_t end;
+
+	if (at == NULL)
+		return STR_NONE;
+	struct str rest = str_sub(tag, (size_t)(at - tag.p) + written.n, tag.n);
+	return str_find(rest, '"', &end) ? str_sub(rest, 0, end) : STR_NONE;
+}
+
+static const char *
+tag_kind(struct piece *p, struct str tag)
+{
+	struct str name = tag;
+	size_t end, colon;
+	const char *kind;
+
+	for (end = 0; end < tag.n && !is_space(tag.p[end]); end++)
+		;
+	name = str_sub(tag, 0, end);
+	if (str_rfind(name, ':', &colon))
+		name = str_sub(name, colon + 1, name.n);
+	p->scan->work += KEY_COST + tag.n;
+	if ((kind = name_kind(name, NAME_IN_TEXT)) != NULL || end == tag.n)
+		return kind;
+	if ((kind = name_kind(attribute(tag, STR(" name=\"")), NAME_IN_TEXT)) != NULL)
+		return kind;
+	return name_kind(attribute(tag, STR(" key=\"")), NAME_IN_TEXT);
+}
+
+size_t
+look_element(struct piece *p, size_t at)
+{
+	static const char cdata[] = "<![CDATA[";
+	struct value v = { .from = at + 1, .code = SPAN_HTML };
+	const char *kind, *close;
+	size_t tag, n;
+
+	if (at == 0 || has_byte("/-= ", p->text.p[at - 1]) ||
+	    !tag_begin(p->text, at, &tag) || has_byte("/!?", p->text.p[tag]) ||
+	    (kind = tag_kind(p, str_sub(p->text, tag, at - tag))) == NULL)
+		return 0;
+	close = "<";
+	if (str_starts(str_sub(p->text, v.from, sizeof(cdata)), STR(cdata))) {
+		v.from += sizeof(cdata) - 1;
+		close = "]";
+	}
+	struct str rest = str_sub(p->text, v.from, p->text.n);
+	v.to = v.next = str_find(rest, close[0], &n) ? v.from + n : p->text.n;
+	p->scan->work += v.next - at;
+	return mask_value(p, kind, why_element, &v) ? v.next : v.from;
 }
 
 /* ---- scheme://user:password@host */

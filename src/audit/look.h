@@ -17,6 +17,7 @@ size_t look_option(struct piece *p, size_t at);   /* --password VALUE */
 size_t look_userinfo(struct piece *p, size_t at); /* ://user:password@ */
 size_t look_pgpass(struct piece *p, size_t at);   /* host:5432:base:user:password */
 size_t look_netrc(struct piece *p, size_t at);    /* a line that is "password VALUE" */
+size_t look_element(struct piece *p, size_t at);  /* <password>VALUE< */
 size_t look_key(struct piece *p, size_t at);      /* the = or : behind a key */
 
 /*

@@ -26,15 +26,40 @@ static const struct ending {
 	{ WORDS("passphrase"), "password", ANY, false },
 	{ WORDS("pass phrase"), "password", ANY, false },
 	{ WORDS("pass"), "password", DATA, true },
+	{ WORDS("passcode"), "password", ANY, false },
+	{ WORDS("pw"), "password", ANY, false },
+	{ WORDS("passwords"), "password", NAME_IN_JSON, false },
+	{ WORDS("password confirm"), "password", ANY, false },
+	{ WORDS("password confirmation"), "password", ANY, false },
+	{ WORDS("password hash"), "password", ANY, false },
+	{ WORDS("password new"), "password", ANY, false },
+	{ WORDS("password old"), "password", ANY, false },
 	{ WORDS("secret"), "secret", ANY, false },
 	{ WORDS("secrets"), "secret", NAME_IN_JSON, false },
 	{ WORDS("token"), "token", ANY, false },
+	{ WORDS("bearer"), "token", ANY, true },
+	{ WORDS("access tokens"), "token", NAME_IN_JSON, false },
+	{ WORDS("api tokens"), "token", NAME_IN_JSON, false },
+	{ WORDS("auth tokens"), "token", NAME_IN_JSON, false },
+	{ WORDS("refresh tokens"), "token", NAME_IN_JSON, false },
 	{ WORDS("api key"), "api-key", ANY, false },
 	{ WORDS("apikey"), "api-key", ANY, false },
+	{ WORDS("api keys"), "api-key", NAME_IN_JSON, false },
+	{ WORDS("apikeys"), "api-key", NAME_IN_JSON, false },
+	{ WORDS("app key"), "api-key", ANY, false },
+	{ WORDS("application key"), "api-key", ANY, false },
 	{ WORDS("access key"), "secret-key", ANY, false },
 	{ WORDS("account key"), "secret-key", ANY, false },
 	{ WORDS("auth key"), "secret-key", ANY, false },
+	{ WORDS("decryption key"), "secret-key", ANY, false },
 	{ WORDS("encryption key"), "secret-key", ANY, false },
+	{ WORDS("hmac key"), "secret-key", ANY, false },
+	{ WORDS("preshared key"), "secret-key", ANY, false },
+	{ WORDS("pre shared key"), "secret-key", ANY, false },
+	{ WORDS("psk"), "secret-key", ANY, false },
+	{ WORDS("access keys"), "secret-key", NAME_IN_JSON, false },
+	{ WORDS("secret keys"), "secret-key", NAME_IN_JSON, false },
+	{ WORDS("secret key base"), "secret-key", ANY, false },
 	{ WORDS("functions key"), "secret-key", ANY, false },
 	{ WORDS("key data"), "secret-key", ANY, false },
 	{ WORDS("master key"), "secret-key", ANY, false },
@@ -44,10 +69,16 @@ static const struct ending {
 	{ WORDS("storage key"), "secret-key", ANY, false },
 	{ WORDS("subscription key"), "secret-key", ANY, false },
 	{ WORDS("private key"), "private-key", ANY, false },
+	{ WORDS("private keys"), "private-key", NAME_IN_JSON, false },
 	{ WORDS("authorization"), "authorization", ANY, false },
 	{ WORDS("cookie"), "cookie", ANY, false },
+	{ WORDS("cookies"), "cookie", NAME_IN_JSON, false },
 	{ WORDS("credential"), "credential", ANY, false },
 	{ WORDS("credentials"), "credential", ANY, false },
+	{ WORDS("creds"), "credential", ANY, false },
+	{ WORDS("mnemonic"), "credential", DATA, false },
+	{ WORDS("recovery code"), "credential", ANY, false },
+	{ WORDS("seed phrase"), "credential", ANY, false },
 	{ WORDS("connection string"), "credential", ANY, false },
 	{ WORDS("dsn"), "credential", DATA, false },
 	{ WORDS("jwt"), "token", DATA, false },
@@ -82,6 +113,13 @@ static const struct {
 	{ WORDS("accesskey"), "secret-key" },
 	{ WORDS("secretkey"), "secret-key" },
 	{ WORDS("privatekey"), "private-key" },
+	{ WORDS("accountkey"), "secret-key" },
+	{ WORDS("authkey"), "secret-key" },
+	{ WORDS("encryptionkey"), "secret-key" },
+	{ WORDS("masterkey"), "secret-key" },
+	{ WORDS("presharedkey"), "secret-key" },
+	{ WORDS("signingkey"), "secret-key" },
+	{ WORDS("passcode"), "password" },
 	{ WORDS("secret"), "secret" },
 	{ WORDS("token"), "token" },
 };
@@ -151,14 +189,22 @@ ends_with_words(struct str words, const struct ending *e)
 			   : words.p[words.n - e->words.n - 1] == ' ';
 }
 
-const char *
-name_kind(struct str name, enum name_place place)
+/* password1, api_key_2: one of several, as forms and environments have them. */
+static struct str
+without_number(struct str words)
 {
-	char text[2 * WORDS_MAX + 1];
-	struct str words = words_of(name, text);
+	while (words.n > 0 &&
+	       (ascii_is_digit(words.p[words.n - 1]) || words.p[words.n - 1] == ' '))
+		words.n--;
+	return words;
+}
 
+static const char *
+kind_of_words(struct str words, enum name_place place, bool is_numbered)
+{
 	for (size_t i = 0; i < sizeof(endings) / sizeof(*endings); i++)
 		if ((endings[i].places & place) != 0 &&
+		    !(is_numbered && endings[i].is_whole) &&
 		    ends_with_words(words, &endings[i]))
 			return endings[i].kind;
 	if (words.n > sizeof(pass_word) && str_ends(words, STR(pass_word)))
@@ -167,6 +213,21 @@ name_kind(struct str name, enum name_place place)
 		if (ends_with(words, glued[i].tail))
 			return glued[i].kind;
 	return NULL;
+}
+
+const char *
+name_kind(struct str name, enum name_place place)
+{
+	char text[2 * WORDS_MAX + 1];
+	struct str words = words_of(name, text);
+	const char *kind = kind_of_words(words, place, false);
+	struct str root = without_number(words);
+
+	if (kind == NULL && root.n < words.n)
+		kind = kind_of_words(root, place, true);
+	if (kind == NULL && str_eq(name, STR("_auth"))) /* npm's login */
+		kind = "token";
+	return kind;
 }
 
 bool
@@ -196,4 +257,5 @@ name_ends(uint32_t ends[static NAME_ENDS])
 	for (size_t i = 0; i < sizeof(glued) / sizeof(*glued); i++)
 		add_end(ends, glued[i].tail);
 	add_end(ends, STR(pass_word));
+	add_end(ends, STR("_auth"));
 }

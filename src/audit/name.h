@@ -24,13 +24,26 @@ bool name_kind_exists(struct str kind);
 
 /* For each last byte (small letters), a bit for each byte before it, of its low five. */
 #define NAME_ENDS 256
+#define NAME_NUMBER_MAX 3 /* digits behind a name that is one of several */
 void name_ends(uint32_t ends[static NAME_ENDS]);
+/* password1, token_2: what it ends with says nothing; 12:34 and port 80 are none. */
+static inline bool
+name_is_numbered(struct str name)
+{
+	for (size_t n = name.n; n > 0 && name.n - n < NAME_NUMBER_MAX + 1; n--)
+		if (!ascii_is_digit(name.p[n - 1]))
+			return ascii_is_alnum(name.p[n - 1]) || name.p[n - 1] == '_' ||
+			       name.p[n - 1] == '-' || name.p[n - 1] == ']';
+	return false;
+}
 /* False: no name that ends so says anything.  A glance, where names are many. */
 static inline bool
 name_may_be_kind(const uint32_t ends[static NAME_ENDS], struct str name)
 {
 	if (name.n < 2)
 		return false;
+	if (ascii_is_digit(name.p[name.n - 1]) && name_is_numbered(name))
+		return true;
 	char last = name.p[name.n - 1];
 	if (!ascii_is_alnum(last) || !ascii_is_alnum(name.p[name.n - 2]))
 		return true;

@@ -101,16 +101,24 @@ look_percent(struct piece *p, size_t at)
 {
 	struct str hex = str_sub(p->text, at + 1, 2);
 
+	if (str_starts(str_sub(p->text, at + 1, 3), STR("u00")))
+		undo_word(p, at, SPAN_PERCENT); /* as JavaScript's escape() writes it */
 	if (hex.n == 2 && ascii_is_hex(hex.p[0]) && ascii_is_hex(hex.p[1]) &&
 	    hex.p[0] >= '2' && hex.p[0] <= '7' && memcmp(hex.p, "20", 2) != 0)
 		undo_word(p, at, SPAN_PERCENT);
 	return 0;
 }
 
+/* \u0041, \u{41}, \x41 */
 static size_t
 look_escape(struct piece *p, size_t at)
 {
-	if (p->as != SCAN_JSON && str_starts(str_sub(p->text, at, 4), STR("\\u00")))
+	struct str rest = str_sub(p->text, at, 4);
+
+	if (p->as != SCAN_JSON &&
+	    (str_starts(rest, STR("\\u00")) || str_starts(rest, STR("\\u{")) ||
+		(str_starts(rest, STR("\\x")) && rest.n == 4 && ascii_is_hex(rest.p[2]) &&
+		    ascii_is_hex(rest.p[3]))))
 		undo_word(p, at, SPAN_JSON);
 	return 0;
 }
@@ -211,6 +219,10 @@ is_hex_run(struct str run)
 static void
 look_run(struct piece *p, size_t from, size_t to)
 {
+	if (to - from > 2 && p->whole.p[from] == '0' &&
+	    has_byte("xX", p->whole.p[from + 1]) &&
+	    is_hex_run(str_sub(p->whole, from + 2, to - from - 2)))
+		from += 2; /* 0x: as numbers are written */
 	struct str run = str_sub(p->whole, from, to - from);
 	enum coded code = is_hex_run(run) ? CODED_HEX : CODED_BASE64;
 	size_t shifts = code == CODED_HEX ? 2 : CODED_SHIFTS;
@@ -390,7 +402,9 @@ static const struct {
 	{ "{", look_document },
 	{ "[", look_document },
 	{ "%", look_percent },
+	{ ">", look_element },
 	{ "\\u", look_escape },
+	{ "\\x", look_escape },
 	{ "&", look_entity },
 };
 

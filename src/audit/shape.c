@@ -318,7 +318,8 @@ shapes_prefilter(const struct shapes *s, struct prefilter *f)
 
 /*
  * The byte before `at` is the end of an escape, not a neighbour: the n of \n,
- * the hex digits of %2F and backslash-u, the m that ends a terminal's colour.
+ * the hex digits of %2F and backslash-u, the m that ends a terminal's colour, the ~
+ * that ends a mark (whoever wrote it: a forged one hides nothing behind it).
  */
 static bool
 follows_escape(struct str text, size_t at)
@@ -330,6 +331,8 @@ follows_escape(struct str text, size_t at)
 	if (at >= 3 && p[-3] == '%' && ascii_is_hex(p[-2]) && ascii_is_hex(p[-1]))
 		return true;
 	if (at >= 6 && p[-6] == '\\' && p[-5] == 'u')
+		return true;
+	if (p[-1] == '~')
 		return true;
 	if (p[-1] != 'm')
 		return false;

@@ -139,9 +139,31 @@ step_percent(struct str rest, struct step *step)
 {
 	unsigned c;
 
+	if (rest.p[0] == '%' && rest.n >= 6 && rest.p[1] == 'u' &&
+	    hex_value(str_sub(rest, 2, 4), &c)) {
+		step->taken = 6;
+		step->n = put_utf8(step->says, c);
+		return true;
+	}
 	if (rest.p[0] != '%' || rest.n < 3 || !hex_value(str_sub(rest, 1, 2), &c))
 		return false;
 	*step = (struct step){ 3, 1, { (char)c } };
+	return true;
+}
+
+/* \u{41}, and \x41 below: no JSON, but what programs write for people and programs. */
+static bool
+step_braces(struct str rest, struct step *step)
+{
+	struct str in = str_sub(rest, 3, 7);
+	size_t end;
+	unsigned c;
+
+	if (rest.n < 5 || rest.p[2] != '{' || !str_find(in, '}', &end) || end > 6 ||
+	    !hex_value(str_sub(in, 0, end), &c) || c > 0x10ffff)
+		return false;
+	step->taken = end + 4;
+	step->n = put_utf8(step->says, c);
 	return true;
 }
 
@@ -157,6 +179,12 @@ step_json(struct str rest, struct step *step)
 	if (rest.p[1] == 'u' && rest.n >= 6 && hex_value(str_sub(rest, 2, 4), &c)) {
 		step->taken = 6;
 		step->n = put_utf8(step->says, c);
+		return true;
+	}
+	if (rest.p[1] == 'u' && step_braces(rest, step))
+		return true;
+	if (rest.p[1] == 'x' && rest.n >= 4 && hex_value(str_sub(rest, 2, 2), &c)) {
+		*step = (struct step){ 4, 1, { (char)c } };
 		return true;
 	}
 	const char *letter = memchr(letters, rest.p[1], sizeof(letters) - 1);

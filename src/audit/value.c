@@ -29,14 +29,38 @@ is_stars(struct str v)
 	return v.n > 0;
 }
 
+static bool
+has_digit(struct str v)
+{
+	for (size_t i = 0; i < v.n; i++)
+		if (ascii_is_digit(v.p[i]))
+			return true;
+	return false;
+}
+
+/* $(cat, cut off at a blank, is the begin of one all the same; $(hunter2 is none. */
+static bool
+is_enclosed(struct str v, struct str open, struct str close)
+{
+	return str_starts(v, open) && (str_ends(v, close) || !has_digit(v));
+}
+
+/* ${NAME:-hunter2}: a reference, and what holds when it leads nowhere. */
+static bool
+has_default(struct str v)
+{
+	return memmem(v.p, v.n, ":-", 2) != NULL || memmem(v.p, v.n, ":=", 2) != NULL ||
+	       memmem(v.p, v.n, ":+", 2) != NULL;
+}
+
 /* ${NAME}, $NAME, %NAME%, {{ .Values.x }}, $(command): where the value comes from. */
 static bool
 is_reference(struct str v)
 {
-	if (str_starts(v, STR("$(")) || str_starts(v, STR("{{")))
+	if (is_enclosed(v, STR("$("), STR(")")) || is_enclosed(v, STR("{{"), STR("}}")))
 		return true;
 	if (str_starts(v, STR("${")))
-		return v.p[v.n - 1] == '}';
+		return v.p[v.n - 1] == '}' && !has_default(v);
 
 	size_t from = 1;
 	size_t to = v.n;
