@@ -22,8 +22,9 @@ static const char head[] = "~redacted.";
 static const char *const own_kinds[] = { "doubt", "held", "secret", "userinfo", "pem",
 	"value" };
 
+/* HMAC's two halves (RFC 2104), the key's block fed: each mark is made on copies. */
 struct marker {
-	EVP_MAC_CTX *keyed; /* never fed: each mark is made on a copy */
+	EVP_MD_CTX *inner, *outer;
 	char id[MARK_ID_MAX + 1];
 };
 
@@ -71,11 +72,11 @@ marker_new(struct str key, const char *id)
 
 	if (key.n > 0) {
 		set_id(m, id);
-		m->keyed = hmac_new(key);
-		return m;
+	} else {
+		strcpy(m->id, "k0");
+		key = key_of_this_run();
 	}
-	strcpy(m->id, "k0");
-	m->keyed = hmac_new(key_of_this_run());
+	hmac_halves(key, &m->inner, &m->outer);
 	return m;
 }
 
@@ -84,24 +85,47 @@ marker_free(struct marker *m)
 {
 	if (m == NULL)
 		return;
-	EVP_MAC_CTX_free(m->keyed); /* cleanses the key */
+	EVP_MD_CTX_free(m->inner); /* cleanses what it knows of the key */
+	EVP_MD_CTX_free(m->outer);
 	free(m);
 }
 
+/* No digest, no mark; no mark, no output. */
+static void
+digest(const struct marker *m, struct str secret, unsigned char out[static 32])
+{
+	EVP_MD_CTX *ctx = EVP_MD_CTX_new();
+
+	if (ctx == NULL || EVP_MD_CTX_copy_ex(ctx, m->inner) != 1 ||
+	    EVP_DigestUpdate(ctx, secret.p, secret.n) != 1 ||
+	    EVP_DigestFinal_ex(ctx, out, NULL) != 1 ||
+	    EVP_MD_CTX_copy_ex(ctx, m->outer) != 1 ||
+	    EVP_DigestUpdate(ctx, out, 32) != 1 ||
+	    EVP_DigestFinal_ex(ctx, out, NULL) != 1)
+		abort();
+	EVP_MD_CTX_free(ctx);
+}
+
+/* Without printf(), which would cost as much as the digest. */
 void
 marker_print(const struct marker *m, const char *kind, struct str secret, struct buf *out)
 {
-	EVP_MAC_CTX *ctx = EVP_MAC_CTX_dup(m->keyed);
-	unsigned char digest[32];
-	size_t n;
+	static const char hex[] = "0123456789abcdef";
+	unsigned char bytes[32];
+	char tail[DIGITS + 2];
 
-	if (ctx == NULL ||
-	    EVP_MAC_update(ctx, (const unsigned char *)secret.p, secret.n) != 1 ||
-	    EVP_MAC_final(ctx, digest, &n, sizeof(digest)) != 1)
-		abort(); /* no digest, no mark; no mark, no output */
-	EVP_MAC_CTX_free(ctx);
-	buf_fmt(out, "%s%s.%s.%02x%02x%02x%02x%02x%02x~", head, kind, m->id, digest[0],
-	    digest[1], digest[2], digest[3], digest[4], digest[5]);
+	digest(m, secret, bytes);
+	tail[0] = '.';
+	for (size_t i = 0; i < DIGITS / 2; i++) {
+		tail[1 + 2 * i] = hex[bytes[i] >> 4];
+		tail[2 + 2 * i] = hex[bytes[i] & 15];
+	}
+	tail[DIGITS + 1] = '~';
+	buf_str(out, str_of(head));
+	buf_text(out, kind);
+	buf_char(out, '.');
+	buf_text(out, m->id);
+	buf_add(out, tail, sizeof(tail));
 }
 
 static bool

@@ -62,24 +62,6 @@ str_of(const char *cstr)
 	return cstr == NULL ? STR_NONE : (struct str){ cstr, strlen(cstr) };
 }
 
-struct str
-str_sub(struct str s, size_t from, size_t n)
-{
-	if (s.p == NULL)
-		return s;
-	if (from > s.n)
-		from = s.n;
-	if (n > s.n - from)
-		n = s.n - from;
-	return (struct str){ s.p + from, n };
-}
-
-bool
-str_eq(struct str a, struct str b)
-{
-	return a.n == b.n && (a.n == 0 || memcmp(a.p, b.p, a.n) == 0);
-}
-
 bool
 str_eq_nocase(struct str a, struct str b)
 {
@@ -92,37 +74,20 @@ str_eq_nocase(struct str a, struct str b)
 }
 
 bool
-str_starts(struct str s, struct str prefix)
-{
-	return s.n >= prefix.n && str_eq(str_sub(s, 0, prefix.n), prefix);
-}
-
-bool
 str_ends(struct str s, struct str suffix)
 {
 	return s.n >= suffix.n && str_eq(str_sub(s, s.n - suffix.n, suffix.n), suffix);
 }
 
 bool
-str_find(struct str s, char c, size_t *at)
+str_rfind(struct str s, char c, size_t *at)
 {
-	const char *hit = s.n > 0 ? memchr(s.p, c, s.n) : NULL;
+	const char *hit = s.n > 0 ? memrchr(s.p, c, s.n) : NULL;
 
 	if (hit == NULL)
 		return false;
 	*at = (size_t)(hit - s.p);
 	return true;
-}
-
-bool
-str_rfind(struct str s, char c, size_t *at)
-{
-	for (size_t i = s.n; i > 0; i--)
-		if (s.p[i - 1] == c) {
-			*at = i - 1;
-			return true;
-		}
-	return false;
 }
 
 static bool
@@ -196,39 +161,6 @@ str_dup(struct str s)
 		memcpy(copy, s.p, s.n);
 	copy[s.n] = '\0';
 	return copy;
-}
-
-char
-ascii_lower(char c)
-{
-	return c >= 'A' && c <= 'Z' ? (char)(c + ('a' - 'A')) : c;
-}
-
-bool
-ascii_is_digit(char c)
-{
-	return c >= '0' && c <= '9';
-}
-
-bool
-ascii_is_alnum(char c)
-{
-	return ascii_is_digit(c) || (ascii_lower(c) >= 'a' && ascii_lower(c) <= 'z');
-}
-
-bool
-ascii_is_hex(char c)
-{
-	return ascii_hex_value(c) >= 0;
-}
-
-int
-ascii_hex_value(char c)
-{
-	if (ascii_is_digit(c))
-		return c - '0';
-	c = ascii_lower(c);
-	return c >= 'a' && c <= 'f' ? c - 'a' + 10 : -1;
 }
 
 void

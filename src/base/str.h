@@ -15,6 +15,7 @@
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
+#include <string.h>
 
 #define MUST_CHECK __attribute__((warn_unused_result))
 #define PRINTF_LIKE(f, a) __attribute__((format(printf, f, a)))
@@ -34,13 +35,82 @@ struct str {
 #define STR_NONE ((struct str){ NULL, 0 })
 #define STR_ARG(s) (int)(s).n, (s).p /* for "%.*s" */
 
-struct str str_of(const char *cstr);                     /* NULL is the empty slice */
-struct str str_sub(struct str s, size_t from, size_t n); /* clipped to s */
-bool str_eq(struct str a, struct str b);
+/* Small ones stand here whole: parsers call them for each byte. */
+
+static inline char
+ascii_lower(char c)
+{
+	return c >= 'A' && c <= 'Z' ? (char)(c + ('a' - 'A')) : c;
+}
+
+static inline bool
+ascii_is_digit(char c)
+{
+	return c >= '0' && c <= '9';
+}
+
+static inline bool
+ascii_is_alnum(char c)
+{
+	return ascii_is_digit(c) || (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z');
+}
+
+/* -1 when it is none */
+static inline int
+ascii_hex_value(char c)
+{
+	if (ascii_is_digit(c))
+		return c - '0';
+	c = ascii_lower(c);
+	return c >= 'a' && c <= 'f' ? c - 'a' + 10 : -1;
+}
+
+static inline bool
+ascii_is_hex(char c)
+{
+	return ascii_hex_value(c) >= 0;
+}
+
+/* At most n bytes from `from` on, clipped to s. */
+static inline struct str
+str_sub(struct str s, size_t from, size_t n)
+{
+	if (s.p == NULL)
+		return s;
+	if (from > s.n)
+		from = s.n;
+	if (n > s.n - from)
+		n = s.n - from;
+	return (struct str){ s.p + from, n };
+}
+
+static inline bool
+str_eq(struct str a, struct str b)
+{
+	return a.n == b.n && (a.n == 0 || memcmp(a.p, b.p, a.n) == 0);
+}
+
+static inline bool
+str_starts(struct str s, struct str prefix)
+{
+	return s.n >= prefix.n && str_eq(str_sub(s, 0, prefix.n), prefix);
+}
+
+/* The first; *at only when true. */
+static inline bool
+str_find(struct str s, char c, size_t *at)
+{
+	const char *hit = s.n > 0 ? (const char *)memchr(s.p, c, s.n) : NULL;
+
+	if (hit == NULL)
+		return false;
+	*at = (size_t)(hit - s.p);
+	return true;
+}
+
+struct str str_of(const char *cstr);            /* NULL is the empty slice */
 bool str_eq_nocase(struct str a, struct str b); /* ASCII only */
-bool str_starts(struct str s, struct str prefix);
 bool str_ends(struct str s, struct str suffix);
-bool str_find(struct str s, char c, size_t *at); /* first; *at only when true */
 bool str_rfind(struct str s, char c, size_t *at);
 struct str str_trim(struct str s); /* SP and HTAB, both ends */
 /* The next piece up to `sep`; *rest moves past it.  False: *rest was used up (p NULL). */
@@ -51,12 +121,6 @@ bool str_decimal(struct str s, uint64_t *out);
 /* Plain decimal, in `memory`: where printf() would be seen in a profile. */
 struct str str_digits(char memory[static STR_DIGITS], uint64_t n);
 char *str_dup(struct str s); /* owned, NUL-terminated copy */
-
-char ascii_lower(char c);
-bool ascii_is_alnum(char c);
-bool ascii_is_digit(char c);
-bool ascii_is_hex(char c);
-int ascii_hex_value(char c); /* -1 when it is none */
 
 struct buf {
 	char *p;
