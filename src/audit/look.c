@@ -29,10 +29,13 @@ struct value {
 	enum span_code code;
 };
 
-static bool
+/* A set is short: a call of strchr() would cost more. */
+static inline bool
 has_byte(const char *set, char c)
 {
-	return c != '\0' && strchr(set, c) != NULL;
+	while (*set != '\0' && *set != c)
+		set++;
+	return *set != '\0';
 }
 
 static bool
@@ -91,7 +94,7 @@ struct key {
 static bool
 is_name_byte(char c)
 {
-	return ascii_is_alnum(c) || has_byte("_-.%", c);
+	return ascii_is_alnum(c) || c == '_' || c == '-' || c == '.' || c == '%';
 }
 
 /* Back over the quote that closes a name, with the backslashes before it. */
@@ -356,11 +359,10 @@ may_be_key(const struct piece *p, size_t at)
 {
 	const char *c = p->text.p + at;
 
-	if (at == 0 || (!is_name_byte(c[-1]) && !has_byte("\"'` \t]*+?", c[-1])))
-		return false;
 	if (at < 3 || !ascii_is_alnum(c[-1]) || !ascii_is_alnum(c[-2]) || c[-3] == '%' ||
-	    c[-1] == 'm')
-		return true; /* quotes, blanks, colours, codes: not in a hurry */
+	    c[-1] == 'm') /* quotes, blanks, colours, codes: not in a hurry */
+		return at > 0 &&
+		       (is_name_byte(c[-1]) || has_byte("\"'` \t]*+?", c[-1]));
 	size_t seen = at < GLANCE ? at : GLANCE;
 	return name_may_be_kind(
 	    p->scan->filter->name_ends, (struct str){ c - seen, seen });
@@ -625,10 +627,10 @@ begins_pgpass(const struct piece *p, size_t at)
 {
 	size_t port = at + 1;
 
-	if (at == p->line || at - p->line > HOST_MAX || port >= p->text.n)
+	if (at == p->line || at - p->line > HOST_MAX || port + 1 >= p->text.n)
 		return false;
 	if (p->text.p[port] == '*')
-		return port + 1 < p->text.n && p->text.p[port + 1] == ':';
+		return p->text.p[port + 1] == ':';
 	while (port < p->text.n && port - at < 7 && ascii_is_digit(p->text.p[port]))
 		port++;
 	return port - at > 3 && port < p->text.n && p->text.p[port] == ':';

@@ -199,15 +199,15 @@ mark_length(struct str text)
 	struct str rest = str_sub(text, sizeof(head) - 1, text.n);
 	struct str kind, id;
 
-	if (!str_starts(text, str_of(head)) || !take_part(&rest, KIND_MAX, &kind) ||
-	    !take_part(&rest, MARK_ID_MAX, &id) || !kind_exists(kind))
+	if (!str_starts(text, (struct str){ head, sizeof(head) - 1 }) ||
+	    !take_part(&rest, KIND_MAX, &kind) || !take_part(&rest, MARK_ID_MAX, &id))
 		return 0;
 	if (rest.n < DIGITS + 1 || rest.p[DIGITS] != '~')
 		return 0;
 	for (size_t i = 0; i < DIGITS; i++)
 		if (!ascii_is_hex(rest.p[i]) || (rest.p[i] >= 'A' && rest.p[i] <= 'F'))
 			return 0;
-	return text.n - rest.n + DIGITS + 1;
+	return kind_exists(kind) ? text.n - rest.n + DIGITS + 1 : 0;
 }
 
 bool

@@ -234,7 +234,8 @@ bool
 name_kind_exists(struct str kind)
 {
 	for (size_t i = 0; i < sizeof(endings) / sizeof(*endings); i++)
-		if (str_eq(kind, str_of(endings[i].kind)))
+		if (kind.n > 0 && endings[i].kind[0] == kind.p[0] &&
+		    str_eq(kind, str_of(endings[i].kind)))
 			return true;
 	return false;
 }

@@ -28,10 +28,13 @@ scan_init(struct scan *s, const struct shapes *shapes, const struct prefilter *f
 	*s = (struct scan){ .shapes = shapes, .filter = filter, .spans = spans };
 }
 
-static bool
+/* A set is short: a call of strchr() would cost more. */
+static inline bool
 has_byte(const char *set, char c)
 {
-	return c != '\0' && strchr(set, c) != NULL;
+	while (*set != '\0' && *set != c)
+		set++;
+	return *set != '\0';
 }
 
 /* Bytes of a line that is begun; what is in a code within it is paid from the same. */
@@ -327,6 +330,26 @@ is_masked(const struct spans *spans, size_t *i, size_t from, size_t to)
 }
 
 /*
+ * A run of RANDOM_MIN digits around `at` has ten of them on one side of it: where some
+ * of these are none, it is not looked for.
+ */
+static bool
+may_be_run(struct str text, size_t at)
+{
+	_Static_assert(RANDOM_MIN >= 20, "ten on one side");
+	const char *c = text.p + at;
+
+	if (at < 10 || text.n - at <= 10)
+		return true;
+#define IS(i) (is_digit64[(unsigned char)c[i]])
+	if ((IS(0) & ((IS(-10) & IS(-7) & IS(-3)) | (IS(10) & IS(7) & IS(3)))) == 0)
+		return false; /* most */
+	return ((IS(-9) & IS(-8) & IS(-6) & IS(-5) & IS(-4) & IS(-2) & IS(-1)) |
+		   (IS(9) & IS(8) & IS(6) & IS(5) & IS(4) & IS(2) & IS(1))) != 0;
+#undef IS
+}
+
+/*
  * Every run of RANDOM_MIN digits lies over a multiple of it: no other byte is looked
  * at until one is found.
  */
@@ -344,7 +367,7 @@ scan_runs(struct piece *p, size_t first)
 	spans_merge(&known);
 	spans->n = first + known.n;
 	for (size_t at = RANDOM_MIN - 1; at < text.n; at += RANDOM_MIN) {
-		if (!is_run_byte(text, at))
+		if (!may_be_run(text, at) || !is_run_byte(text, at))
 			continue;
 		size_t from = at, to = at + 1;
 		while (from > done && is_run_byte(text, from - 1))
@@ -386,7 +409,7 @@ look_shape(struct piece *p, size_t at)
 	return hit.end;
 }
 
-static const struct {
+static const struct look {
 	const char *literal;
 	size_t (*look)(struct piece *p, size_t at); /* where to go on, or 0: not here */
 } looks[] = {
@@ -424,14 +447,23 @@ scan_prefilter(struct prefilter *f)
 static size_t
 look(struct piece *p, size_t at)
 {
-	unsigned left = p->scan->filter->looks[(unsigned char)p->text.p[at]];
-	size_t next = look_shape(p, at);
+	const struct prefilter *f = p->scan->filter;
+	unsigned left = f->looks[(unsigned char)p->text.p[at]];
+	char second = at + 1 < p->text.n ? p->text.p[at + 1] : '\0';
+	size_t next;
 
-	if (next > at)
+	/* no shape's literal is one byte long */
+	if (prefilter_groups(f, p->whole, at) != PREFILTER_ONE &&
+	    (next = look_shape(p, at)) > at)
 		return next;
-	for (; left != 0; left &= left - 1)
-		if ((next = looks[__builtin_ctz(left)].look(p, at)) > at)
+	for (; left != 0; left &= left - 1) {
+		const struct look *l = &looks[__builtin_ctz(left)];
+
+		if (l->literal[1] != '\0' && l->literal[1] != second)
+			continue;
+		if ((next = l->look(p, at)) > at)
 			return next;
+	}
 	return at + 1;
 }
 

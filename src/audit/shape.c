@@ -139,38 +139,75 @@ scratch_get(void)
 	return s;
 }
 
-static void
-add_pair(struct prefilter *f, char first, char second)
-{
-	unsigned pair = prefilter_pair((const char[2]){ first, second });
-
-	f->bit[pair / 64] |= (uint64_t)1 << (pair % 64);
-}
-
-void
-prefilter_add(struct prefilter *f, struct str literal)
-{
-	if (literal.n > 1) {
-		add_pair(f, literal.p[0], literal.p[1]);
-		return;
-	}
-	for (int second = 0; second < 256; second++)
-		add_pair(f, literal.p[0], (char)second);
-}
-
 static char
 upper(char c)
 {
 	return c >= 'a' && c <= 'z' ? (char)(c - 'a' + 'A') : c;
 }
 
-/* The small literal in any case. */
 static void
-prefilter_add_folded(struct prefilter *f, struct str literal)
+add_pair(struct prefilter *f, char first, char second, unsigned groups)
 {
-	for (int cases = 0; cases < 4; cases++)
-		add_pair(f, (cases & 1) != 0 ? upper(literal.p[0]) : literal.p[0],
-		    (cases & 2) != 0 ? upper(literal.p[1]) : literal.p[1]);
+	f->pair[prefilter_pair((const char[2]){ first, second })] |= (uint16_t)groups;
+}
+
+static void
+add_any(struct prefilter *f, char first, unsigned groups)
+{
+	for (int second = 0; second < 256; second++)
+		add_pair(f, first, (char)second, groups);
+}
+
+/* In any case of letters, when it is folded. */
+static void
+add_folded(struct prefilter *f, const char *pair, bool is_folded, unsigned groups)
+{
+	for (int cases = 0; cases < (is_folded ? 4 : 1); cases++)
+		add_pair(f, (cases & 1) != 0 ? upper(pair[0]) : pair[0],
+		    (cases & 2) != 0 ? upper(pair[1]) : pair[1], groups);
+}
+
+/* All that begin with the same two bytes are in one. */
+static unsigned
+group_of(struct str literal)
+{
+	static const unsigned short_ones[] = { 0, PREFILTER_ONE, PREFILTER_TWO,
+		PREFILTER_THREE };
+
+	if (literal.n < 4)
+		return short_ones[literal.n];
+	return 1U << ((unsigned char)literal.p[0] + 3 * (unsigned char)literal.p[1]) %
+			 PREFILTER_GROUPS;
+}
+
+static void
+add_literal(struct prefilter *f, struct str literal, bool is_folded)
+{
+	unsigned group = group_of(literal);
+
+	if (literal.n == 1)
+		add_any(f, literal.p[0], group);
+	else
+		add_folded(f, literal.p, is_folded, group);
+	if (literal.n < 3) {
+		for (int first = 0; first < 256; first++)
+			add_any(f, (char)first, group << 8);
+		return;
+	}
+	if (literal.n > 3) {
+		add_folded(f, literal.p + 2, is_folded, group << 8);
+		return;
+	}
+	add_any(f, literal.p[2], group << 8);
+	if (is_folded)
+		add_any(f, upper(literal.p[2]), group << 8);
+}
+
+void
+prefilter_add(struct prefilter *f, struct str literal)
+{
+	assert(literal.n > 0);
+	add_literal(f, literal, false);
 }
 
 static bool
@@ -310,10 +347,7 @@ void
 shapes_prefilter(const struct shapes *s, struct prefilter *f)
 {
 	for (size_t i = 0; i < s->n; i++)
-		if (is_folded(&rules[s->literal[i].rule]))
-			prefilter_add_folded(f, s->literal[i].text);
-		else
-			prefilter_add(f, s->literal[i].text);
+		add_literal(f, s->literal[i].text, is_folded(&rules[s->literal[i].rule]));
 }
 
 /*
@@ -483,7 +517,8 @@ bool
 shape_kind_exists(struct str kind)
 {
 	for (size_t i = 0; i < RULES; i++)
-		if (str_eq(kind, str_of(rules[i].kind)))
+		if (kind.n > 0 && rules[i].kind[0] == kind.p[0] &&
+		    str_eq(kind, str_of(rules[i].kind)))
 			return true;
 	return false;
 }

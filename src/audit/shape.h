@@ -2,8 +2,8 @@
  * shape.h - secrets that are known by what they look like
  *
  * A table of rules (shapes.def): a literal that stands in every such secret,
- * and a pattern that says whether this is one.  shapes_may_begin() is a look at
- * two bytes; only where it says yes are literals compared, and only where one
+ * and a pattern that says whether this is one.  The prefilter is a look at four
+ * bytes; only where it says yes are literals compared, and only where one
  * of them stands is a pattern run, on a bounded window, with a match limit.
  * Bytes, not characters: text that is no UTF-8 is searched like any other.
  *
@@ -16,9 +16,18 @@
 
 #include "audit/name.h"
 
-/* A bit for each pair of bytes at which something may begin. */
+/*
+ * For each pair of bytes the groups of texts that begin with it (low byte, a bit each)
+ * and that go on with it (high byte): a text of a group may begin where one of its pairs
+ * stands before another.  What is one byte long has a group of its own.
+ */
+#define PREFILTER_ONE 0x80U
+#define PREFILTER_TWO 0x40U
+#define PREFILTER_THREE 0x20U
+#define PREFILTER_GROUPS 5 /* of what is longer */
+
 struct prefilter {
-	uint64_t bit[65536 / 64];
+	uint16_t pair[65536];
 	uint16_t looks[256];           /* the scan's: what may begin with a byte */
 	uint32_t name_ends[NAME_ENDS]; /* how a key's name ends that says something */
 };
@@ -35,12 +44,23 @@ prefilter_pair(const char *p)
 	return pair;
 }
 
-static inline bool
-prefilter_has(const struct prefilter *f, const char *p)
+/* The groups of what may begin with the four bytes at p. */
+static inline unsigned
+prefilter_four(const struct prefilter *f, const char *p)
 {
-	unsigned pair = prefilter_pair(p);
+	return f->pair[prefilter_pair(p)] & f->pair[prefilter_pair(p + 2)] >> 8;
+}
 
-	return (f->bit[pair / 64] >> (pair % 64) & 1) != 0;
+/* The same at any place of a text; near its end less is known. */
+static inline unsigned
+prefilter_groups(const struct prefilter *f, struct str text, size_t at)
+{
+	if (at + 4 <= text.n)
+		return prefilter_four(f, text.p + at);
+	if (at + 2 <= text.n)
+		return f->pair[prefilter_pair(text.p + at)] & 0xff;
+	return f->pair[prefilter_pair((const char[2]){ text.p[at], '\0' })] &
+	       PREFILTER_ONE;
 }
 
 /* The first place at or behind `at` where something may begin, or the text's end. */
@@ -49,20 +69,17 @@ prefilter_next(const struct prefilter *f, struct str text, size_t at)
 {
 	const char *p = text.p;
 
-	for (; at + 5 < text.n; at += 4) { /* four at once: most bytes begin nothing */
-		if (prefilter_has(f, p + at))
-			return at;
-		if (prefilter_has(f, p + at + 1))
-			return at + 1;
-		if (prefilter_has(f, p + at + 2))
-			return at + 2;
-		if (prefilter_has(f, p + at + 3))
-			return at + 3;
+	for (; at + 11 <= text.n; at += 8) { /* most bytes begin nothing */
+		const char *c = p + at;
+		unsigned any = prefilter_four(f, c) | prefilter_four(f, c + 1) |
+			       prefilter_four(f, c + 2) | prefilter_four(f, c + 3);
+
+		any |= prefilter_four(f, c + 4) | prefilter_four(f, c + 5) |
+		       prefilter_four(f, c + 6) | prefilter_four(f, c + 7);
+		if (any != 0)
+			break;
 	}
-	for (; at + 1 < text.n; at++)
-		if (prefilter_has(f, p + at))
-			return at;
-	if (at < text.n && !prefilter_has(f, (const char[2]){ p[at], '\0' }))
+	while (at < text.n && prefilter_groups(f, text, at) == 0)
 		at++;
 	return at;
 }

@@ -10,15 +10,23 @@
 #define HARMLESS_MAX 256 /* a longer value is masked, whatever it looks like */
 #define BLANKS_MAX 64
 
-static bool
+/* A set is short: a call of strchr() would cost more. */
+static inline bool
 has_byte(const char *set, char c)
 {
-	return c != '\0' && strchr(set, c) != NULL;
+	while (*set != '\0' && *set != c)
+		set++;
+	return *set != '\0';
 }
 
-static const char *const harmless_words[] = { "null", "true", "false", "none", "nil",
-	"undefined", "[redacted]", "<redacted>", "(redacted)", "[filtered]", "[masked]",
-	"redacted" };
+#define W(literal) \
+	{ \
+		literal, sizeof(literal) - 1 \
+	}
+
+static const struct str harmless_words[] = { W("null"), W("true"), W("false"), W("none"),
+	W("nil"), W("undefined"), W("[redacted]"), W("<redacted>"), W("(redacted)"),
+	W("[filtered]"), W("[masked]"), W("redacted") };
 
 static bool
 is_stars(struct str v)
@@ -103,7 +111,7 @@ value_is_harmless(struct str v)
 	if (v.n > HARMLESS_MAX)
 		return false;
 	for (size_t i = 0; i < sizeof(harmless_words) / sizeof(*harmless_words); i++)
-		if (str_eq_nocase(v, str_of(harmless_words[i])))
+		if (v.n == harmless_words[i].n && str_eq_nocase(v, harmless_words[i]))
 			return true;
 	return is_stars(v) || is_reference(v) || is_code(v);
 }
