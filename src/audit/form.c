@@ -6,6 +6,7 @@
 #include <openssl/evp.h>
 #include <string.h>
 
+#include "audit/doubt.h"
 #include "audit/look.h"
 #include "audit/scan.h"
 #include "wire/json.h"
@@ -71,6 +72,7 @@ static const char why_above[] = "the name of what it is in";
 static const char why_field[] = "the header field it is in";
 static const char why_unread[] = "it is in what is secret, and cannot be read";
 static const char why_cookie[] = "it is a cookie's value";
+static const char why_dense[] = "the document has too many secrets to be judged";
 
 /* {"kty": "RSA", "d": "..."}: the private members of a JWK (RFC 7518 6.2.2, 6.3.2, 6.4).
  */
@@ -472,14 +474,26 @@ mask_unread(struct walk *w, size_t from, bool is_key_outside)
 		    w->base + (size_t)(rest.p - w->text.p), SPAN_PLAIN);
 }
 
+/* Where nobody writes so many secrets: all that follows is masked. */
+static void
+give_up(struct walk *w, size_t at)
+{
+	doubt_count(DOUBT_BUDGET);
+	spans_add(w->scan->spans, (struct span){ .from = w->base + at,
+				      .to = w->base + w->text.n,
+				      .kind = "doubt",
+				      .why = why_dense });
+}
+
 bool
 form_document(
     struct scan *s, struct str text, size_t base, const char *kind, size_t *used)
 {
 	struct walk w = { .scan = s, .text = text, .base = base };
+	size_t marks = s->spans->n;
 	struct arena arena;
 	struct json_in in;
-	bool is_json;
+	bool is_json, is_dense;
 
 	w.level[0].kind = kind;
 	arena_init(&arena, 4 * text.n + ((size_t)64 << 10));
@@ -491,10 +505,15 @@ form_document(
 		is_json = on_token(&w, token, &in, from);
 		if (token == JSON_BAD)
 			mask_unread(&w, from, kind != NULL);
-	} while (is_json && w.depth > 0);
-	arena_fini(&arena);
+		is_dense = scan_is_dense(s->spans->n - marks, text.n);
+	} while (is_json && !is_dense && w.depth > 0);
 	*used = in.at;
-	return is_json;
+	if (is_dense) {
+		give_up(&w, in.at);
+		*used = text.n;
+	}
+	arena_fini(&arena);
+	return is_json || is_dense;
 }
 
 void

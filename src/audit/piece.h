@@ -2,7 +2,8 @@
  * piece.h - one piece of text on its way through a scan, and what the scan may cost
  *
  * What is looked at beside the walk itself is counted as work; a line may cost a
- * multiple of its length and no more.  What is left of it then is masked whole.
+ * multiple of its length and no more, nor have more than so many marks.  What is left of
+ * it then is masked whole.
  */
 #ifndef WEIR_AUDIT_PIECE_H
 #define WEIR_AUDIT_PIECE_H
@@ -11,6 +12,20 @@
 #include "audit/span.h"
 
 #define SCAN_DEPTH 3 /* codes within codes that are undone */
+
+/*
+ * A mark costs more than finding what it stands for, so their number is bounded, too: in
+ * a line, or a JSON document, of n bytes SCAN_MARKS and one for each SCAN_MARK_BYTES.
+ */
+#define SCAN_MARKS 256
+#define SCAN_MARK_BYTES 64
+
+/* What is left is masked whole: n bytes with so many secrets were made to cost much. */
+static inline bool
+scan_is_dense(size_t marks, size_t n)
+{
+	return marks > SCAN_MARKS + n / SCAN_MARK_BYTES;
+}
 
 enum scan_as {
 	SCAN_TEXT,
@@ -38,6 +53,7 @@ struct piece {
 	struct str whole; /* the text */
 	struct str text;  /* of it, up to the end of the line that is looked at */
 	size_t line;      /* where that line begins */
+	size_t marks;     /* how many spans there were before it */
 	size_t base;      /* where the text begins in the whole of the input */
 	enum scan_as as;
 	size_t undone[SPAN_HTML + 1]; /* up to where a code was undone, each */

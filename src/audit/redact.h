@@ -5,7 +5,9 @@
  * A match becomes ~redacted.KIND.ID.xxxxxxxxxxxx~: the key's id and 48 bits of
  * HMAC-SHA-256 over the decoded secret, so one secret can be followed without
  * being known.  Idempotent: a mark is left alone.  In doubt (an engine error, a
- * spent work budget, text that does not parse) the span is masked.
+ * spent work budget, text that does not parse) the span is masked.  A line, or a JSON
+ * document, of n bytes gets 256 + n / 64 marks; what follows them in it is one of kind
+ * "doubt" (SCAN_MARKS).
  * A `struct redactor` is immutable and shared; any thread may use it (scratch
  * memory is per thread inside).
  */

@@ -478,6 +478,7 @@ begin_line(struct piece *p, size_t at)
 		      ? p->text.n + n + 1
 		      : p->text.n;
 	p->text = str_sub(p->whole, 0, end);
+	p->marks = p->scan->spans->n;
 	begin_budget(p->scan, end - p->line);
 }
 
@@ -507,7 +508,8 @@ scan_text(struct scan *s, struct str text, size_t base, enum scan_as as)
 	while (at < text.n) {
 		if (at >= p.text.n)
 			begin_line(&p, at);
-		if (s->work > s->work_max) {
+		if (s->work > s->work_max ||
+		    scan_is_dense(s->spans->n - p.marks, p.text.n - p.line)) {
 			doubt_count(DOUBT_BUDGET);
 			piece_mask(&p, "doubt", why_budget, at, p.text.n, SPAN_PLAIN);
 			at = p.text.n;

@@ -15,7 +15,7 @@
 
 #define WINDOW 8192       /* a pattern sees no more than this */
 #define MATCH_LIMIT 20000 /* far above what any rule needs on a window */
-#define TRY_COST 64       /* a try that fails at once, in bytes looked at */
+#define TRY_COST 128      /* a try that fails at once, in bytes looked at */
 #define GROUPS (SHAPE_PARTS + 1)
 
 enum alphabet {

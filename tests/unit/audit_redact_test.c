@@ -6,6 +6,7 @@
  */
 #include "audit/redact.h"
 
+#include <openssl/evp.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -495,6 +496,94 @@ test_what_repeats_costs_no_more_than_its_length(void **state)
 	redactor_free(r);
 }
 
+/* RFC 2104: a key longer than a block is hashed first. */
+static void
+test_a_mark_is_the_beginning_of_an_hmac(void **state)
+{
+	static const size_t lengths[] = { 1, 63, 64, 65, 200 };
+	struct str secret = STR("hunter2");
+	char key[200];
+
+	(void)state;
+	memset(key, 'k', sizeof(key));
+	for (size_t i = 0; i < COUNT_OF(lengths); i++) {
+		struct str bytes = { key, lengths[i] };
+		struct redactor *r = redactor_new(bytes, "k1");
+		unsigned char mac[32];
+		size_t n;
+		struct buf is, expected;
+
+		assert_non_null(
+		    EVP_Q_mac(NULL, "HMAC", NULL, "SHA256", NULL, bytes.p, bytes.n,
+			(const unsigned char *)secret.p, secret.n, mac, sizeof(mac), &n));
+		buf_init(&is, 256);
+		buf_init(&expected, 256);
+		redact_mark(r, "password", secret, &is);
+		buf_text(&expected, "~redacted.password.k1.");
+		for (size_t k = 0; k < 6; k++)
+			buf_fmt(&expected, "%02x", mac[k]);
+		buf_char(&expected, '~');
+		assert_string_equal(buf_cstr(&is), buf_cstr(&expected));
+		buf_fini(&is);
+		buf_fini(&expected);
+		redactor_free(r);
+	}
+}
+
+static size_t
+count_of(const struct buf *text, const char *word)
+{
+	struct str rest = buf_view(text);
+	const char *p;
+	size_t n = 0;
+
+	while ((p = memmem(rest.p, rest.n, word, strlen(word))) != NULL) {
+		rest = str_sub(rest, (size_t)(p - rest.p) + 1, rest.n);
+		n++;
+	}
+	return n;
+}
+
+static void
+test_what_follows_too_many_secrets_in_a_line_is_one_mark(void **state)
+{
+	static const struct {
+		enum redact_as as;
+		const char *begin, *unit;
+		size_t least; /* marks; a document cut short is none, and goes whole */
+	} dense[] = {
+		{ REDACT_TEXT, "", "token=hun|ter2 ", 256 },
+		{ REDACT_TEXT, "", "AK|IAABCDEFGHIJKLMNOP ", 256 },
+		{ REDACT_TEXT, "[", "[\"token\",\"hun|ter2\"],", 1 },
+		{ REDACT_JSON, "[", "[\"token\",\"hun|ter2\"],", 1 },
+		{ REDACT_HEADER, "x: ", "token=hun|ter2 ", 256 },
+		{ REDACT_URL, "http://h/?", "token=hun|ter2&", 256 },
+	};
+	struct redactor *r = keyed("a key");
+
+	(void)state;
+	for (size_t i = 0; i < COUNT_OF(dense); i++) {
+		struct buf in = joined(dense[i].begin);
+		struct buf unit = joined(dense[i].unit);
+
+		while (in.n < 20000)
+			buf_str(&in, buf_view(&unit));
+		buf_text(&in, "\na=b token=other1 c=d\n");
+		struct buf out = redacted(r, dense[i].as, buf_view(&in));
+		assert_int_equal(count_of(&out, "hunter2"), 0);
+		assert_int_equal(count_of(&out, "IAABCDEF"), 0);
+		assert_int_equal(count_of(&out, "other1"), 0);
+		assert_in_range(
+		    count_of(&out, "~redacted."), dense[i].least, 256 + 20000 / 64 + 8);
+		if (dense[i].as != REDACT_JSON) /* there it is one document */
+			assert_int_equal(count_of(&out, " c=d\n"), 1);
+		buf_fini(&unit);
+		buf_fini(&in);
+		buf_fini(&out);
+	}
+	redactor_free(r);
+}
+
 int
 main(void)
 {
@@ -512,6 +601,9 @@ main(void)
 		    test_without_a_key_one_secret_has_one_mark_for_the_whole_run),
 		cmocka_unit_test(test_names_are_judged_by_their_last_words),
 		cmocka_unit_test(test_what_repeats_costs_no_more_than_its_length),
+		cmocka_unit_test(test_a_mark_is_the_beginning_of_an_hmac),
+		cmocka_unit_test(
+		    test_what_follows_too_many_secrets_in_a_line_is_one_mark),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
