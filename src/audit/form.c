@@ -227,7 +227,10 @@ is_name_like(const struct walk *w, struct str s)
 	return s.n < 32 && (!has_digit || kind_by_name(w, s) != NULL);
 }
 
-/* "DB_PASSWORD=two words", as an environment is listed: all behind the first =. */
+/*
+ * "DB_PASSWORD=two words", as an environment is listed: all behind the first =.  What is
+ * before it is searched like any text: a name stays, but a token may stand in it.
+ */
 static bool
 on_assignment(struct walk *w, struct str raw, size_t at)
 {
@@ -241,8 +244,11 @@ on_assignment(struct walk *w, struct str raw, size_t at)
 			return false;
 	if ((kind = kind_by_name(w, str_sub(raw, 0, equals))) == NULL)
 		return false;
-	return look_value(w->scan, kind, why_pair, str_sub(raw, equals + 1, raw.n),
-	    w->base + at + equals + 1, SPAN_JSON);
+	if (!look_value(w->scan, kind, why_pair, str_sub(raw, equals + 1, raw.n),
+		w->base + at + equals + 1, SPAN_JSON))
+		return false;
+	scan_text(w->scan, str_sub(raw, 0, equals), w->base + at, SCAN_JSON);
+	return true;
 }
 
 /* In base64: a name, a colon and a password. */
@@ -565,7 +571,10 @@ field_end(struct str text, size_t at, size_t *next)
 	return end;
 }
 
-/* name=value; name=value: names stay, they say what the cookie is for. */
+/*
+ * name=value; name=value: names stay, they say what the cookie is for, unless something
+ * else is a secret in them.
+ */
 static void
 mask_cookies(struct scan *s, struct str value, size_t base, bool is_set)
 {
@@ -575,7 +584,10 @@ mask_cookies(struct scan *s, struct str value, size_t base, bool is_set)
 	while (str_split(&rest, ';', &pair)) {
 		size_t at;
 
-		if (!str_find(pair, '=', &at))
+		if (str_find(pair, '=', &at))
+			scan_text(s, str_sub(pair, 0, at),
+			    base + (size_t)(pair.p - value.p), SCAN_TEXT);
+		else
 			at = (size_t)-1; /* no name: all of it is the value */
 		struct str secret = str_trim(str_sub(pair, at + 1, pair.n));
 		size_t begin = base + (size_t)(secret.p - value.p);
@@ -603,9 +615,12 @@ look_field(struct scan *s, struct str field, size_t base)
 	    str_find(name, ' ', &(size_t){ 0 }) ? NULL : name_kind(name, NAME_IN_TEXT);
 	size_t at = base + (size_t)(value.p - field.p);
 
-	if (kind == NULL)
+	if (kind == NULL) {
 		scan_text(s, field, base, SCAN_TEXT);
-	else if (strcmp(kind, "cookie") == 0)
+		return;
+	}
+	scan_text(s, name, base, SCAN_TEXT); /* it stays, a token in it does not */
+	if (strcmp(kind, "cookie") == 0)
 		mask_cookies(s, value, at, str_eq_nocase(name, STR("set-cookie")));
 	else if (!look_value(s, kind, why_field, value, at, SPAN_PLAIN))
 		scan_text(s, value, at, SCAN_TEXT);
