@@ -59,6 +59,7 @@ struct audit_verify {
 	bool is_head_seen;
 	bool is_first_checkpoint; /* of its run */
 	size_t first_anchor;      /* that was seen; SIZE_MAX: none */
+	uint64_t signed_at;       /* `chained` at the last good signature */
 	uint64_t unanchored;      /* checkpoints behind that one which have no anchor */
 
 	struct run run;
@@ -326,10 +327,12 @@ check_checkpoint(struct audit_verify *v, const struct entry *e, struct str prev)
 	v->is_first_checkpoint = false;
 	if (v->o.signer == NULL)
 		return;
-	if ((why = vouch_fault(&c, v->o.signer)) != NULL)
+	if ((why = vouch_fault(&c, v->o.signer)) != NULL) {
 		fault(v, "signature", "is a checkpoint, and %s", why);
-	else
+	} else {
 		v->sums.is_signed++;
+		v->signed_at = v->chained + 1;
+	}
 }
 
 static void
@@ -563,6 +566,22 @@ end_torn(struct audit_verify *v)
 	}
 }
 
+/* Who takes the checkpoints out may write the chain anew: what has none is no proof. */
+static void
+end_signatures(struct audit_verify *v)
+{
+	if (v->o.signer == NULL || !v->has_head)
+		return;
+	if (v->sums.is_signed == 0)
+		say_of(v, v->file, 0, "signature",
+		    "has no checkpoint that is signed: nobody vouches for this log");
+	else if (v->signed_at < v->chained)
+		note(v, "signature",
+		    "is the last of %" PRIu64
+		    " records behind the last signature: nobody vouches for them yet",
+		    v->chained - v->signed_at);
+}
+
 static void
 end_anchors(struct audit_verify *v)
 {
@@ -604,6 +623,7 @@ audit_verify_end(struct audit_verify *v, struct audit_sums *out)
 		    "no record has the digest %s: the end was cut off, or records were "
 		    "changed",
 		    v->o.head);
+	end_signatures(v);
 	end_anchors(v);
 	v->sums.still_open = v->exchanges.open.n;
 	memcpy(v->sums.head, v->chain.head, sizeof(v->sums.head));

@@ -818,6 +818,27 @@ test_a_log_made_anew_fits_no_signature_and_no_anchor(void **state)
 }
 
 static void
+test_a_log_made_anew_without_checkpoints_is_vouched_for_by_nobody(void **state)
+{
+	struct signed_log s;
+	struct audit_sums sums;
+	struct made m;
+
+	(void)state;
+	signed_init(&s);
+	made_init(&m, "");
+	put_run(&m);
+	struct audit_verify_options o = { .signer = s.public };
+	assert_string_equal(look_at(buf_view(&m.text), o, &sums), "0 signature");
+	made_fini(&m);
+
+	put_run(&s.m); /* what came since the last checkpoint */
+	assert_string_equal(look_at(buf_view(&s.m.text), o, &sums), "note 51 signature");
+	assert_true(sums.is_signed == 3 && sums.findings == 0);
+	signed_fini(&s);
+}
+
+static void
 test_a_checkpoint_counts_what_is_missing(void **state)
 {
 	struct made m;
@@ -1036,6 +1057,8 @@ main(void)
 		cmocka_unit_test(test_a_cut_tail_is_found_by_an_anchor),
 		cmocka_unit_test(test_anchors_of_what_is_not_here_any_more_are_a_note),
 		cmocka_unit_test(test_a_log_made_anew_fits_no_signature_and_no_anchor),
+		cmocka_unit_test(
+		    test_a_log_made_anew_without_checkpoints_is_vouched_for_by_nobody),
 		cmocka_unit_test(test_a_checkpoint_counts_what_is_missing),
 		cmocka_unit_test(test_files_stand_in_the_order_of_their_chain),
 		cmocka_unit_test(test_a_file_that_is_moved_replaces_none),
