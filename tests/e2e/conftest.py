@@ -17,15 +17,15 @@ from rig import weir as rig_weir  # noqa: E402
 
 def pytest_configure(config):
     config.addinivalue_line("markers", "soak: minutes or gigabytes; runs only with WEIR_SOAK=1")
+    config.addinivalue_line("markers", "plain: of what a sanitizer's build cannot do, such as living in little memory")
 
 
 def pytest_collection_modifyitems(config, items):
     """Deselected, not skipped: a skipped test did not pass."""
-    if os.environ.get("WEIR_SOAK") == "1":
-        return
-    soak = [i for i in items if i.get_closest_marker("soak")]
-    config.hook.pytest_deselected(items=soak)
-    items[:] = [i for i in items if i not in soak]
+    others = ([] if os.environ.get("WEIR_SOAK") == "1" else ["soak"]) + (["plain"] if rig_weir.SANITIZED else [])
+    left = [i for i in items if any(i.get_closest_marker(name) for name in others)]
+    config.hook.pytest_deselected(items=left)
+    items[:] = [i for i in items if i not in left]
 
 
 @pytest.fixture(scope="session")
