@@ -361,8 +361,7 @@ may_be_key(const struct piece *p, size_t at)
 
 	if (at < 3 || !ascii_is_alnum(c[-1]) || !ascii_is_alnum(c[-2]) || c[-3] == '%' ||
 	    c[-1] == 'm') /* quotes, blanks, colours, codes: not in a hurry */
-		return at > 0 &&
-		       (is_name_byte(c[-1]) || has_byte("\"'` \t]*+?", c[-1]));
+		return at > 0 && (is_name_byte(c[-1]) || has_byte("\"'` \t]*+?", c[-1]));
 	size_t seen = at < GLANCE ? at : GLANCE;
 	return name_may_be_kind(
 	    p->scan->filter->name_ends, (struct str){ c - seen, seen });
