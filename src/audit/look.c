@@ -438,13 +438,12 @@ attribute(struct str tag, struct str written)
 static const char *
 tag_kind(struct piece *p, struct str tag)
 {
-	struct str name = tag;
 	size_t end, colon;
 	const char *kind;
 
 	for (end = 0; end < tag.n && !is_space(tag.p[end]); end++)
 		;
-	name = str_sub(tag, 0, end);
+	struct str name = str_sub(tag, 0, end);
 	if (str_rfind(name, ':', &colon))
 		name = str_sub(name, colon + 1, name.n);
 	p->scan->work += KEY_COST + tag.n;

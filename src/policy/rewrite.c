@@ -58,7 +58,7 @@ take_byte(struct str *key)
 
 	if (c == '%' && key->n > 2 && ascii_is_hex(key->p[1]) &&
 	    ascii_is_hex(key->p[2])) {
-		c = (char)(ascii_hex_value(key->p[1]) << 4 | ascii_hex_value(key->p[2]));
+		c = (char)(ascii_hex_value(key->p[1]) * 16 + ascii_hex_value(key->p[2]));
 		used = 3;
 	} else if (c == '+') {
 		c = ' ';

@@ -382,6 +382,12 @@ digits(const struct buf *out)
 	return str_sub(buf_view(out), out->n - 13, 12);
 }
 
+static bool
+has_text(struct str in, struct str text)
+{
+	return text.n > 0 && memmem(in.p, in.n, text.p, text.n) != NULL;
+}
+
 static void
 test_one_secret_has_one_mark_in_every_form(void **state)
 {
@@ -408,8 +414,7 @@ test_one_secret_has_one_mark_in_every_form(void **state)
 	for (size_t i = 0; i < COUNT_OF(forms); i++) {
 		struct buf out = redacted(r, forms[i].as, str_of(forms[i].in));
 
-		assert_row(
-		    forms[i].in, memmem(out.p, out.n, digits(&mark).p, 12) != NULL);
+		assert_row(forms[i].in, has_text(buf_view(&out), digits(&mark)));
 		buf_fini(&out);
 	}
 	buf_fini(&mark);
