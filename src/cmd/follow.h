@@ -37,7 +37,7 @@ void follow_file(struct follow *f, int fd, off_t at);
 enum followed follow_here(struct follow *f, struct audit_line *out) MUST_CHECK;
 /* The same, and on in the files that follow it. */
 enum followed follow_next(struct follow *f, struct audit_line *out) MUST_CHECK;
-/* There is no more in this file for now: what stands at its end without an LF. */
+/* What stands at the end of this file without an LF: a line whose rest may come. */
 bool follow_rest(struct follow *f, struct audit_line *out) MUST_CHECK;
 /*
  * Until there may be more.  Signals of `mask` that are blocked are let through
