@@ -10,9 +10,7 @@ import subprocess
 import tempfile
 import time
 
-# Longer than the 30 s between two looks of the main thread: under TSan a signal that comes just before it waits is
-# heard only when it wakes.
-WAIT = 60
+WAIT = 30
 START_WAIT = 60  # a sanitized build on a busy machine takes its time
 SANITIZED = "ASAN_OPTIONS" in os.environ or "TSAN_OPTIONS" in os.environ
 TICK = 0.002  # between two looks at a condition nobody signals
@@ -152,7 +150,18 @@ class Weir:
         return sock
 
     def signal(self, number):
+        if "TSAN_OPTIONS" in os.environ:
+            # what comes while the main thread runs, that sanitizer may lose; what ends a wait it does not
+            wait_for(self._waits, what="a main thread that waits")
         self.process.send_signal(number)
+
+    def _waits(self):
+        """For events; where the kernel does not tell for what, for anything."""
+        if self.process.poll() is not None:
+            return True
+        with open("/proc/%d/stat" % self.process.pid) as stat, open("/proc/%d/wchan" % self.process.pid) as wchan:
+            state, where = stat.read().rpartition(")")[2].split()[0], wchan.read()
+        return state == "S" and ("poll" in where or where in ("", "0"))
 
     def reload(self, policies=None):
         if policies is not None:
