@@ -35,6 +35,7 @@
 #define DAY_US (INT64_C(86400) * 1000000)
 #define LEASE_MS 20000
 #define AWAY_MS 20
+#define DEATHS 4 /* of Redis; the last one well before the end, when it must be there */
 #define PPM 1000000
 
 static usd_nano caps[SCOPES]; /* so that about every other reserve is refused */
@@ -421,8 +422,8 @@ disturb(struct rig *rigs, size_t nrig)
 			pass_time(rigs, nrig, turn);
 			turn++;
 		}
-		if (rigs[0].kind == RIG_REDIS &&
-		    atomic_load(&steps) * 4 / target > deaths) {
+		if (rigs[0].kind == RIG_REDIS && deaths < DEATHS &&
+		    atomic_load(&steps) * (DEATHS + 1) / target > deaths) {
 			redis_kill(&rigs[0]);
 			redis_start(&rigs[0]);
 			deaths++;
