@@ -22,7 +22,7 @@
 #define BULK_PATIENCE 8             /* so many small ones, and copying is cheaper again */
 #define TURN_MOST (4 * 1024 * 1024) /* one way in one turn: others are waiting */
 #define IDLE_PIPES 8                /* kept for the next who needs one */
-#define SETTLE_MS 2000
+#define SETTLE_MS 250
 
 struct pipe {
 	struct list link;
