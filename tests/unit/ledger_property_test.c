@@ -76,13 +76,6 @@ struct worker {
 	struct lane lane[LANES];
 };
 
-/* Sanitizers make each step ten times as dear, and find nothing new in the last ones. */
-#if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
-#define LESS 20
-#else
-#define LESS 1
-#endif
-
 static uint64_t target;
 static atomic_uint_fast64_t steps;
 static usec began;
@@ -529,14 +522,14 @@ static void
 test_the_invariant_holds_in_memory(void **state)
 {
 	(void)state;
-	run(RIG_MEMORY, 1000000 / LESS);
+	run(RIG_MEMORY, 1000000 / UNIT_LESS);
 }
 
 static void
 test_the_invariant_holds_in_sqlite(void **state)
 {
 	(void)state;
-	run(RIG_SQLITE, 50000 / LESS);
+	run(RIG_SQLITE, 50000 / UNIT_LESS);
 }
 
 #ifdef HAVE_REDIS
@@ -544,7 +537,7 @@ static void
 test_the_invariant_holds_in_redis_for_two_instances(void **state)
 {
 	(void)state;
-	run(RIG_REDIS, 1000000 / LESS);
+	run(RIG_REDIS, 1000000 / UNIT_LESS);
 }
 #endif
 
