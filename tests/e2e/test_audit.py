@@ -14,6 +14,8 @@ import pytest
 from rig.weir import SANITIZED, WAIT, binary, wait_for
 from rules import http, https, tcp
 
+pytestmark = pytest.mark.command
+
 NAME = "allowed.test"
 KEY = b"0123456789abcdef0123456789abcdef"
 

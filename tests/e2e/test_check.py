@@ -9,6 +9,8 @@ import pytest
 
 from rig import weir as rig_weir
 
+pytestmark = pytest.mark.command
+
 GOOD_POLICY = """policy: one
 allow:
   - name: forge

@@ -5,6 +5,8 @@ import subprocess
 
 import pytest
 
+pytestmark = pytest.mark.command
+
 WEIR = os.environ.get("WEIR", "weir")
 
 

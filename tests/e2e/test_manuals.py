@@ -7,6 +7,8 @@ import pytest
 from rig import manual
 from rig.weir import binary
 
+pytestmark = pytest.mark.command
+
 KEYS, CONFIGURATION, MINT, NODE, PYTHON, ASK = manual.blocks("weir-session.7", "EXAMPLES")
 
 

@@ -5,6 +5,8 @@ import subprocess
 import pytest
 from rig import weir
 
+pytestmark = pytest.mark.command
+
 PRICES = {"m": {"litellm_provider": "openai", "mode": "chat", "max_input_tokens": 1000, "max_output_tokens": 1000,
                 "input_cost_per_token": 2e-06, "output_cost_per_token": 1e-05},
           "v/m": {"litellm_provider": "vercel", "mode": "chat", "max_input_tokens": 1000,

@@ -7,6 +7,8 @@ import pytest
 
 from rig.weir import binary
 
+pytestmark = pytest.mark.command
+
 SECRET = "gh" "p_" + "0123456789abcdefghijABCDEFGHIJ012345"
 
 
