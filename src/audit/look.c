@@ -401,20 +401,35 @@ look_key(struct piece *p, size_t at)
 	return mask_value(p, kind, why_key, &v) ? v.next : v.from;
 }
 
-/* ---- <password>VALUE<, <property name="password">VALUE< */
+/* ---- <password>VALUE<, <property name="password">VALUE<, <add key="password"
+ * value="VALUE"/>
+ */
 
-#define TAG_MAX 128
+#define TAG_MAX 1024 /* each byte is in one tag, and looked at once */
 
 static const char why_element[] = "the element it is in";
+static const char why_attribute[] = "the attribute beside it";
+static const char why_sibling[] = "the element before it";
 
-/* Where the tag begins that ends at `at`: behind its <.  False: there is none. */
 static bool
-tag_begin(struct str text, size_t at, size_t *from)
+is_any(struct str s, const char *const *words)
 {
-	for (size_t i = at; i > 0 && at - i < TAG_MAX; i--) {
-		if (text.p[i - 1] == '>')
+	for (; *words != NULL; words++)
+		if (str_eq_nocase(s, str_of(*words)))
+			return true;
+	return false;
+}
+
+/* Where the tag begins, in this line, that ends at `at`: behind its <. */
+static bool
+tag_begin(const struct piece *p, size_t at, size_t *from)
+{
+	const char *text = p->text.p;
+
+	for (size_t i = at; i > p->line && at - i < TAG_MAX; i--) {
+		if (text[i - 1] == '>')
 			return false;
-		if (text.p[i - 1] == '<') {
+		if (text[i - 1] == '<') {
 			*from = i;
 			return true;
 		}
@@ -422,62 +437,212 @@ tag_begin(struct str text, size_t at, size_t *from)
 	return false;
 }
 
-/* The value of the attribute that is written so, up to its quote. */
+/* Up to the quote that closes it, which may be escaped as the one that opened it. */
 static struct str
-attribute(struct str tag, struct str written)
+attribute_value(struct str tag, size_t *at)
 {
-	const char *at = memmem(tag.p, tag.n, written.p, written.n);
-	size_t end;
-
-	if (at == NULL)
+	while (*at < tag.n && tag.p[*at] == '\\')
+		++*at;
+	if (*at == tag.n || !has_byte("\"'", tag.p[*at]))
 		return STR_NONE;
-	struct str rest = str_sub(tag, (size_t)(at - tag.p) + written.n, tag.n);
-	return str_find(rest, '"', &end) ? str_sub(rest, 0, end) : STR_NONE;
+
+	char quote = tag.p[(*at)++];
+	size_t from = *at;
+	while (*at < tag.n && tag.p[*at] != quote)
+		++*at;
+	size_t to = *at;
+	while (to > from && *at < tag.n && tag.p[to - 1] == '\\')
+		to--;
+	return str_sub(tag, from, to - from);
 }
 
-static const char *
-tag_kind(struct piece *p, struct str tag)
+/* The next name="value" at or behind *at; false: there is no more. */
+static bool
+next_attribute(struct str tag, size_t *at, struct str *name, struct str *value)
 {
-	size_t end, colon;
-	const char *kind;
+	while (*at < tag.n) {
+		size_t from = *at;
 
-	for (end = 0; end < tag.n && !is_space(tag.p[end]); end++)
-		;
-	struct str name = str_sub(tag, 0, end);
+		while (*at < tag.n && is_name_byte(tag.p[*at]))
+			++*at;
+		*name = str_sub(tag, from, *at - from);
+		if (name->n == 0) {
+			++*at;
+			continue;
+		}
+		while (*at < tag.n && is_space(tag.p[*at]))
+			++*at;
+		if (*at == tag.n || tag.p[*at] != '=')
+			continue;
+		++*at;
+		while (*at < tag.n && is_space(tag.p[*at]))
+			++*at;
+		*value = attribute_value(tag, at);
+		return true;
+	}
+	return false;
+}
+
+struct tag {
+	const char *kind; /* of what is in the element, by its name or an attribute */
+	struct str value; /* of its value="..." */
+	bool is_button;   /* its value is what is written on it */
+};
+
+static const char *
+element_kind(struct str tag, size_t *end)
+{
+	size_t n = 0, colon;
+
+	while (n < tag.n && !is_space(tag.p[n]) && tag.p[n] != '/')
+		n++;
+	*end = n;
+	struct str name = str_sub(tag, 0, n);
 	if (str_rfind(name, ':', &colon))
 		name = str_sub(name, colon + 1, name.n);
-	p->scan->work += KEY_COST + tag.n;
-	if ((kind = name_kind(name, NAME_IN_TEXT)) != NULL || end == tag.n)
-		return kind;
-	if ((kind = name_kind(attribute(tag, STR(" name=\"")), NAME_IN_TEXT)) != NULL)
-		return kind;
-	return name_kind(attribute(tag, STR(" key=\"")), NAME_IN_TEXT);
+	return name_kind(name, NAME_IN_TEXT);
+}
+
+static void
+read_tag(struct piece *p, struct str text, struct tag *tag)
+{
+	static const char *const names[] = { "name", "key", "property", NULL };
+	static const char *const values[] = { "value", "content", NULL };
+	static const char *const buttons[] = { "submit", "button", "reset", "image",
+		"checkbox", "radio", NULL };
+	struct str name, value;
+	size_t at;
+
+	p->scan->work += KEY_COST + text.n;
+	*tag = (struct tag){ .kind = element_kind(text, &at) };
+	while (next_attribute(text, &at, &name, &value)) {
+		if (tag->kind == NULL && is_any(name, names))
+			tag->kind = name_kind(value, NAME_IN_TEXT);
+		if (is_any(name, values))
+			tag->value = value;
+		if (str_eq_nocase(name, STR("type")) && is_any(value, buttons))
+			tag->is_button = true;
+	}
+}
+
+/* name="password" value="VALUE", either way round. */
+static void
+mask_attribute(struct piece *p, const struct tag *tag)
+{
+	size_t from = (size_t)(tag->value.p - p->text.p);
+	struct value v = { from, from + tag->value.n, 0, SPAN_HTML };
+
+	if (tag->kind != NULL && tag->value.n > 0 && !tag->is_button)
+		mask_value(p, tag->kind, why_attribute, &v);
+}
+
+/* <key>password</key><string>VALUE: by the element before the one whose < is at `at`. */
+static const char *
+sibling_kind(struct piece *p, struct str tag, size_t at)
+{
+	static const struct {
+		struct str tag, open, close;
+	} pairs[] = {
+		{ { "string", 6 }, { "<key>", 5 }, { "</key>", 6 } },
+		{ { "value", 5 }, { "<name>", 6 }, { "</name>", 7 } },
+		{ { "value", 5 }, { "<key>", 5 }, { "</key>", 6 } },
+	};
+
+	struct str before = str_sub(p->text, p->line, at - p->line);
+
+	for (size_t n = 0;
+	     n < BLANKS_MAX && before.n > 0 && is_blank(before.p[before.n - 1]); n++)
+		before.n--;
+	for (size_t i = 0; i < sizeof(pairs) / sizeof(*pairs); i++) {
+		size_t from;
+
+		if (!str_eq_nocase(tag, pairs[i].tag) ||
+		    !str_ends(before, pairs[i].close))
+			continue;
+		struct str name = str_sub(before, 0, before.n - pairs[i].close.n);
+		for (from = name.n; from > 0 && name.n - from < NAME_MAX_BYTES &&
+				    is_name_byte(name.p[from - 1]);
+		     from--)
+			;
+		p->scan->work += KEY_COST;
+		if (str_ends(str_sub(name, 0, from), pairs[i].open))
+			return name_kind(
+			    str_sub(name, from, name.n - from), NAME_IN_TEXT);
+	}
+	return NULL;
+}
+
+/* What is between the > at `at` and the next <. */
+static void
+element_value(struct piece *p, size_t at, struct value *v)
+{
+	static const char cdata[] = "<![CDATA[";
+	const char *close = "<";
+	size_t n;
+
+	*v = (struct value){ .from = at + 1, .code = SPAN_HTML };
+	if (str_starts(str_sub(p->text, v->from, sizeof(cdata)), STR(cdata))) {
+		v->from += sizeof(cdata) - 1;
+		close = "]";
+	}
+	struct str rest = str_sub(p->text, v->from, p->text.n);
+	v->to = v->next = str_find(rest, close[0], &n) ? v->from + n : p->text.n;
+	p->scan->work += v->next - at;
+}
+
+/* Not the > of a->b, a=>b and a > b. */
+static bool
+may_end_tag(struct str text, size_t at)
+{
+	if (at < 2 || has_byte("-=", text.p[at - 1]))
+		return false;
+	return text.p[at - 1] != ' ' || has_byte("\"'", text.p[at - 2]);
 }
 
 size_t
 look_element(struct piece *p, size_t at)
 {
-	static const char cdata[] = "<![CDATA[";
-	struct value v = { .from = at + 1, .code = SPAN_HTML };
-	const char *kind, *close;
-	size_t tag, n;
+	const char *why = why_element;
+	struct value v;
+	struct tag tag;
+	size_t from;
 
-	if (at == 0 || has_byte("/-= ", p->text.p[at - 1]) ||
-	    !tag_begin(p->text, at, &tag) || has_byte("/!?", p->text.p[tag]) ||
-	    (kind = tag_kind(p, str_sub(p->text, tag, at - tag))) == NULL)
+	if (!may_end_tag(p->text, at) || !tag_begin(p, at, &from) ||
+	    has_byte("/!?", p->text.p[from]))
 		return 0;
-	close = "<";
-	if (str_starts(str_sub(p->text, v.from, sizeof(cdata)), STR(cdata))) {
-		v.from += sizeof(cdata) - 1;
-		close = "]";
+	struct str text = str_sub(p->text, from, at - from);
+	read_tag(p, text, &tag);
+	mask_attribute(p, &tag);
+	if (p->text.p[at - 1] == '/')
+		return 0; /* it is empty */
+	if (tag.kind == NULL) {
+		tag.kind = sibling_kind(p, text, from - 1);
+		why = why_sibling;
 	}
-	struct str rest = str_sub(p->text, v.from, p->text.n);
-	v.to = v.next = str_find(rest, close[0], &n) ? v.from + n : p->text.n;
-	p->scan->work += v.next - at;
-	return mask_value(p, kind, why_element, &v) ? v.next : v.from;
+	if (tag.kind == NULL)
+		return 0;
+	element_value(p, at, &v);
+	return mask_value(p, tag.kind, why, &v) ? v.next : v.from;
 }
 
 /* ---- scheme://user:password@host */
+
+#define SLASH_ESCAPE_MAX 8 /* JSON in JSON in JSON has seven */
+
+/* Behind the :// at `at`, or the :\/\/ that some write in JSON; 0: there is none. */
+static size_t
+authority_begin(struct str text, size_t at)
+{
+	at++;
+	for (int slash = 0; slash < 2; slash++) {
+		for (int n = 0; n < SLASH_ESCAPE_MAX && at < text.n; n++, at++)
+			if (text.p[at] != '\\')
+				break;
+		if (at == text.n || text.p[at++] != '/')
+			return 0;
+	}
+	return at;
+}
 
 static bool
 ends_authority(char c)
@@ -535,30 +700,31 @@ mask_userinfo(struct piece *p, size_t scheme_end, size_t from, size_t to)
 	struct str user = info;
 	struct str password = STR_NONE;
 	size_t colon;
+	/* p\/w is JSON's, and a URL has no backslash of its own */
+	enum span_code code =
+	    info.n > 0 && memchr(info.p, '\\', info.n) != NULL ? SPAN_JSON : SPAN_PERCENT;
 
 	if (str_find(info, ':', &colon)) {
 		user = str_sub(info, 0, colon);
 		password = str_sub(info, colon + 1, info.n);
 	}
 	if (!value_is_harmless(password))
-		piece_mask(
-		    p, "password", why_userinfo, to - password.n, to, SPAN_PERCENT);
+		piece_mask(p, "password", why_userinfo, to - password.n, to, code);
 	/* without a password, or with a filler for one, the user's name is the token */
 	bool is_token =
 	    password.n == 0 || str_eq(password, STR("x-oauth-basic")) || user.n >= 16;
 	if (is_token && !is_harmless_user(p->text, scheme_end, user) &&
 	    !value_is_harmless(user))
-		piece_mask(
-		    p, "userinfo", why_userinfo, from, from + user.n, SPAN_PERCENT);
+		piece_mask(p, "userinfo", why_userinfo, from, from + user.n, code);
 }
 
 size_t
 look_userinfo(struct piece *p, size_t at)
 {
-	size_t from = at + 3;
+	size_t from = authority_begin(p->text, at);
 	size_t last;
 
-	if (!str_starts(str_sub(p->text, at, 3), STR("://")))
+	if (from == 0)
 		return 0;
 	size_t end = authority_end(p->text, from);
 	p->scan->work += end - from;
@@ -572,6 +738,17 @@ look_userinfo(struct piece *p, size_t at)
 	}
 	mask_userinfo(p, at, from, from + last);
 	return from; /* a name that is no secret by its place may be a token */
+}
+
+size_t
+look_escaped_userinfo(struct piece *p, size_t at)
+{
+	size_t colon = at;
+
+	for (size_t n = 0; n < SLASH_ESCAPE_MAX && colon > p->line; n++)
+		if (p->text.p[--colon] != '\\')
+			break;
+	return p->text.p[colon] == ':' ? look_userinfo(p, colon) : 0;
 }
 
 /* ---- --password VALUE */

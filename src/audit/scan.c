@@ -428,10 +428,12 @@ static const struct look {
 	{ ">", look_element },
 	{ "\\u", look_escape },
 	{ "\\x", look_escape },
+	{ "\\/", look_escaped_userinfo },
 	{ "&", look_entity },
 };
 
 #define LOOKS (sizeof(looks) / sizeof(looks[0]))
+_Static_assert(LOOKS <= 32, "a bit each");
 
 void
 scan_prefilter(struct prefilter *f)
@@ -439,7 +441,7 @@ scan_prefilter(struct prefilter *f)
 	name_ends(f->name_ends);
 	for (size_t i = 0; i < LOOKS; i++) {
 		prefilter_add(f, str_of(looks[i].literal));
-		f->looks[(unsigned char)looks[i].literal[0]] |= (uint16_t)(1U << i);
+		f->looks[(unsigned char)looks[i].literal[0]] |= (uint32_t)1 << i;
 	}
 }
 

@@ -28,7 +28,7 @@
 
 struct prefilter {
 	uint16_t pair[65536];
-	uint16_t looks[256];           /* the scan's: what may begin with a byte */
+	uint32_t looks[256];           /* the scan's: what may begin with a byte */
 	uint32_t name_ends[NAME_ENDS]; /* how a key's name ends that says something */
 };
 
