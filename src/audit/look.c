@@ -89,6 +89,8 @@ struct key {
 	struct str name;
 	char before; /* the byte before it (its quote, a ? or &), or 0 */
 	bool is_quoted;
+	bool is_doubtful; /* what its value must look like is said by: */
+	enum name_proof proof;
 };
 
 static bool
@@ -153,13 +155,27 @@ key_before(struct str text, size_t at, struct key *key)
 	return key->name.n > 0;
 }
 
+/* The kind that a name says which is written without a code. */
 static const char *
-key_kind(struct piece *p, const struct key *key)
+plain_kind(struct str name, enum name_place place, struct key *key)
+{
+	const char *kind = name_kind(name, place);
+
+	if (kind != NULL || place != NAME_IN_TEXT)
+		return kind;
+	kind = name_kind_in_doubt(name, &key->proof);
+	key->is_doubtful = kind != NULL;
+	return kind;
+}
+
+static const char *
+key_kind(struct piece *p, struct key *key)
 {
 	enum name_place place = NAME_IN_TEXT;
 	char room[NAME_MAX_BYTES + 1];
 	struct buf plain;
 
+	key->is_doubtful = false;
 	if (has_byte(p->as == SCAN_URL ? "?&#;" : "?&#", key->before))
 		place = NAME_IN_QUERY;
 	else if (key->is_quoted)
@@ -167,12 +183,12 @@ key_kind(struct piece *p, const struct key *key)
 	p->scan->work += KEY_COST;
 	if (memchr(key->name.p, '%', key->name.n) == NULL)
 		return name_may_be_kind(p->scan->filter->name_ends, key->name)
-			   ? name_kind(key->name, place)
+			   ? plain_kind(key->name, place, key)
 			   : NULL;
 
 	buf_init(&plain, sizeof(room));
 	span_decode(key->name, SPAN_PERCENT, &plain);
-	const char *kind = name_kind(buf_view(&plain), place);
+	const char *kind = plain_kind(buf_view(&plain), place, key);
 	buf_fini(&plain);
 	return kind;
 }
@@ -378,6 +394,34 @@ document_behind(struct piece *p, size_t at, const char *kind)
 	return piece_document(p, from, kind);
 }
 
+/* "pass: step2 went well", and no "pass: hunter2" nor "pass: hunter2 user: svc". */
+static bool
+goes_on_in_words(struct str text, size_t at)
+{
+	size_t end = at = skip_blanks(text, at);
+
+	while (
+	    end < text.n && (ascii_is_alnum(text.p[end]) || has_byte("-_", text.p[end])))
+		end++;
+	return end > at && (end == text.n || !has_byte("=:", text.p[end]));
+}
+
+/* A name that says little is believed when its value looks like a secret. */
+static bool
+is_proven(const struct piece *p, const struct key *key, size_t at, const struct value *v)
+{
+	struct value bare = *v;
+
+	if (!key->is_doubtful)
+		return true;
+	if (v->next == v->to)
+		trim_end(p->text, &bare);
+	if (!value_proves(value_text(p, &bare), key->proof))
+		return false;
+	return p->text.p[at] != ':' || v->to == p->text.n ||
+	       !is_blank(p->text.p[v->to]) || !goes_on_in_words(p->text, v->to);
+}
+
 size_t
 look_key(struct piece *p, size_t at)
 {
@@ -390,11 +434,11 @@ look_key(struct piece *p, size_t at)
 	const char *kind = key_kind(p, &key);
 	if (kind == NULL)
 		return 0;
-	if ((end = document_behind(p, at, kind)) != 0)
+	if (!key.is_doubtful && (end = document_behind(p, at, kind)) != 0)
 		return end;
 	find_value(p, &key, kind, at, &v);
 	p->scan->work += v.next - at;
-	if (value_is_harmless(value_text(p, &v)))
+	if (value_is_harmless(value_text(p, &v)) || !is_proven(p, &key, at, &v))
 		return v.from; /* what only looks like a reference may hold a token */
 	if (v.next == v.to)
 		trim_end(p->text, &v);
@@ -779,6 +823,8 @@ look_option(struct piece *p, size_t at)
 	if (!quoted_value(p->text, from, &v))
 		unquoted_value(p, from, ends_of(p, &key, false), &v);
 	p->scan->work += v.next - at;
+	if (key.is_doubtful && !value_proves(value_text(p, &v), key.proof))
+		return 0;
 	return mask_value(p, kind, why_option, &v) ? v.next : v.from;
 }
 

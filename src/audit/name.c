@@ -90,11 +90,37 @@ static const struct ending {
 	{ WORDS("otp"), "password", DATA, false },
 	{ WORDS("totp"), "password", DATA, false },
 	{ WORDS("pin"), "password", DATA, true },
+	{ WORDS("session id"), "session", DATA, false },
+	{ WORDS("sessionid"), "session", DATA, false },
+	{ WORDS("x session id"), "session", ANY, true },
+	{ WORDS("net session id"), "session", ANY, false },
+	{ WORDS("jsessionid"), "session", ANY, false },
+	{ WORDS("phpsessid"), "session", ANY, false },
+	{ WORDS("sessid"), "session", ANY, true },
+	{ WORDS("connect sid"), "session", ANY, false },
+	{ WORDS("sid"), "session", NAME_IN_QUERY, true },
+	{ WORDS("x auth"), "token", ANY, true },
 	{ WORDS("auth"), "token", NAME_IN_QUERY, true },
 	{ WORDS("code"), "token", NAME_IN_QUERY, true },
 	{ WORDS("key"), "api-key", NAME_IN_QUERY, true },
 	{ WORDS("sig"), "signature", NAME_IN_QUERY, true },
 	{ WORDS("signature"), "signature", NAME_IN_QUERY, false },
+};
+
+/* Words for many things, which what follows them tells apart. */
+static const struct {
+	struct str words;
+	const char *kind;
+	enum name_proof proof;
+	bool is_whole;
+} doubtful[] = {
+	{ WORDS("pass"), "password", NAME_WANTS_MIX, true },
+	{ WORDS("pin"), "password", NAME_WANTS_DIGITS, true },
+	{ WORDS("otp"), "password", NAME_WANTS_CODE, false },
+	{ WORDS("totp"), "password", NAME_WANTS_CODE, false },
+	{ WORDS("jwt"), "token", NAME_WANTS_LONG, false },
+	{ WORDS("session id"), "session", NAME_WANTS_LONG, false },
+	{ WORDS("sessionid"), "session", NAME_WANTS_LONG, false },
 };
 
 /* "DB_PASS" is a password, "bypass" and "pass" in a test's output are none. */
@@ -181,12 +207,11 @@ ends_with(struct str words, struct str tail)
 }
 
 static bool
-ends_with_words(struct str words, const struct ending *e)
+ends_with_words(struct str words, struct str tail, bool is_whole)
 {
-	if (!ends_with(words, e->words))
+	if (!ends_with(words, tail))
 		return false;
-	return e->is_whole ? words.n == e->words.n + 1
-			   : words.p[words.n - e->words.n - 1] == ' ';
+	return is_whole ? words.n == tail.n + 1 : words.p[words.n - tail.n - 1] == ' ';
 }
 
 /* password1, api_key_2: one of several, as forms and environments have them. */
@@ -205,7 +230,7 @@ kind_of_words(struct str words, enum name_place place, bool is_numbered)
 	for (size_t i = 0; i < sizeof(endings) / sizeof(*endings); i++)
 		if ((endings[i].places & place) != 0 &&
 		    !(is_numbered && endings[i].is_whole) &&
-		    ends_with_words(words, &endings[i]))
+		    ends_with_words(words, endings[i].words, endings[i].is_whole))
 			return endings[i].kind;
 	if (words.n > sizeof(pass_word) && str_ends(words, STR(pass_word)))
 		return "password";
@@ -228,6 +253,34 @@ name_kind(struct str name, enum name_place place)
 	if (kind == NULL && str_eq(name, STR("_auth"))) /* npm's login */
 		kind = "token";
 	return kind;
+}
+
+/* Most names are told by their last byte, before their words are. */
+static bool
+may_be_doubtful(struct str name)
+{
+	for (size_t i = 0; i < sizeof(doubtful) / sizeof(*doubtful); i++)
+		if (name.n > 0 && ascii_lower(name.p[name.n - 1]) ==
+				      doubtful[i].words.p[doubtful[i].words.n - 1])
+			return true;
+	return false;
+}
+
+const char *
+name_kind_in_doubt(struct str name, enum name_proof *proof)
+{
+	char text[2 * WORDS_MAX + 1];
+	struct str words;
+
+	if (!may_be_doubtful(name))
+		return NULL;
+	words = words_of(name, text);
+	for (size_t i = 0; i < sizeof(doubtful) / sizeof(*doubtful); i++)
+		if (ends_with_words(words, doubtful[i].words, doubtful[i].is_whole)) {
+			*proof = doubtful[i].proof;
+			return doubtful[i].kind;
+		}
+	return NULL;
 }
 
 bool

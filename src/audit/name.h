@@ -22,6 +22,17 @@ enum name_place {
 const char *name_kind(struct str name, enum name_place place);
 bool name_kind_exists(struct str kind);
 
+/* What a value must look like before a name that says little is believed. */
+enum name_proof {
+	NAME_WANTS_DIGITS, /* pin=4815 */
+	NAME_WANTS_CODE,   /* otp=481516, otp=A1B2C3 */
+	NAME_WANTS_MIX,    /* pass=hunter2: letters, and what no word has */
+	NAME_WANTS_LONG,   /* session_id=...: the same or letters alone, but long */
+};
+/* The kind of a key in free text that is a secret's only when its value looks like one
+ * (static), or NULL: "pass" is a word for many things. */
+const char *name_kind_in_doubt(struct str name, enum name_proof *proof);
+
 /* For each last byte (small letters), a bit for each byte before it, of its low five. */
 #define NAME_ENDS 256
 #define NAME_NUMBER_MAX 3 /* digits behind a name that is one of several */
@@ -36,20 +47,43 @@ name_is_numbered(struct str name)
 			       name.p[n - 1] == '-' || name.p[n - 1] == ']';
 	return false;
 }
+/* Of all that ends with "id" only a session's says something, and logs are full of them.
+ */
+static inline bool
+name_may_be_session(struct str name)
+{
+	size_t n = name.n - 2;
+
+	while (n > 0 && !ascii_is_alnum(name.p[n - 1]))
+		n--;
+	return n == 0 || (name.p[n - 1] | 0x20) == 'n' || (name.p[n - 1] | 0x20) == 's';
+}
+static inline bool
+name_ends_so(const uint32_t ends[static NAME_ENDS], struct str name)
+{
+	char last = ascii_lower(name.p[name.n - 1]);
+	unsigned before = (unsigned char)name.p[name.n - 2] & 31;
+
+	return (ends[(unsigned char)last] >> before & 1) != 0 &&
+	       (last != 'd' || before != ('i' & 31) || name_may_be_session(name));
+}
 /* False: no name that ends so says anything.  A glance, where names are many. */
 static inline bool
 name_may_be_kind(const uint32_t ends[static NAME_ENDS], struct str name)
 {
 	if (name.n < 2)
 		return false;
-	if (ascii_is_digit(name.p[name.n - 1]) && name_is_numbered(name))
+	if (ascii_is_digit(name.p[name.n - 1]) && name_is_numbered(name)) {
+		if (name_ends_so(ends, name))
+			return true;
+		while (name.n > 0 && ascii_is_digit(name.p[name.n - 1]))
+			name.n--; /* a time of day (T06:30) is like one of several */
+		if (name.n < 2)
+			return true;
+	}
+	if (!ascii_is_alnum(name.p[name.n - 1]) || !ascii_is_alnum(name.p[name.n - 2]))
 		return true;
-	char last = name.p[name.n - 1];
-	if (!ascii_is_alnum(last) || !ascii_is_alnum(name.p[name.n - 2]))
-		return true;
-	return (ends[(unsigned char)ascii_lower(last)] >>
-		       ((unsigned char)name.p[name.n - 2] & 31) &
-		   1) != 0;
+	return name_ends_so(ends, name);
 }
 
 #endif

@@ -474,10 +474,12 @@ test_names_are_judged_by_their_last_words(void **state)
 {
 	static const char *const secret[] = { "password", "DB_PASSWORD", "clientSecret",
 		"x-api-key", "PGPASSWORD", "Proxy-Authorization", "refresh.token",
-		"AWSSecretAccessKey", "csrftoken", "DB_PASS" };
+		"AWSSecretAccessKey", "csrftoken", "DB_PASS", "session_id", "sessionId",
+		"JSESSIONID", "PHPSESSID", "connect.sid", "ASP.NET_SessionId", "X-Auth" };
 	static const char *const plain[] = { "tokenizer", "token_type", "max_tokens",
 		"password_hint", "sort_key", "author", "passport", "monkey",
-		"private_key_id", "", "bypass" };
+		"private_key_id", "", "bypass", "sid", "session", "session_name",
+		"session_ids", "request_id", "X-Auth-User" };
 
 	(void)state;
 	for (size_t i = 0; i < COUNT_OF(secret); i++)

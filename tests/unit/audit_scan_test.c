@@ -357,6 +357,30 @@ static const struct {
 	    "hunter2", "</db:password>" },
 	{ "a property in XML", REDACT_TEXT,
 	    "<property name=\"password\">hun|ter2</property>", "hunter2", "</property>" },
+	{ "a session of Java's", REDACT_TEXT, "/a;jsessionid=hun|ter2abc ok", "hunter2",
+	    " ok" },
+	{ "a session of PHP's", REDACT_TEXT, "PHPSESSID=hun|ter2; path=/", "hunter2",
+	    "; path=/" },
+	{ "a session of a web server's", REDACT_TEXT, "connect.sid=s%3Ahun|ter2.x&b=1",
+	    "hunter2", "&b=1" },
+	{ "a session in JSON", REDACT_JSON, "{\"sessionId\":\"hun|ter2\",\"n\":1}",
+	    "hunter2", "\"n\":1" },
+	{ "a session in text", REDACT_TEXT, "session_id=0f3a9c7d21|e4 user=a", "7d21e4",
+	    " user=a" },
+	{ "a session in a URL", REDACT_URL, "/a?sid=hun|ter2&b=1", "hunter2", "&b=1" },
+	{ "a session in a field", REDACT_HEADER, "X-Session-Id: hun|ter2\r\nHost: a\r\n",
+	    "hunter2", "Host: a" },
+	{ "a field for a token", REDACT_HEADER, "X-Auth: hun|ter2\r\nHost: a\r\n",
+	    "hunter2", "Host: a" },
+	{ "pass=", REDACT_TEXT, "user=svc pass=hun|ter2 n=1", "hunter2", " n=1" },
+	{ "pass:", REDACT_TEXT, "user: svc pass: hun|ter2 host: a", "hunter2",
+	    " host: a" },
+	{ "pass, quoted", REDACT_TEXT, "pass='p@ss|wd!' n=1", "p@sswd", " n=1" },
+	{ "a PIN", REDACT_TEXT, "card=1 pin=48|15, n=1", "4815", "card=1 pin=~" },
+	{ "a one-time password", REDACT_TEXT, "user=svc otp: 481|516\n", "481516",
+	    "user=svc otp: " },
+	{ "a token called jwt", REDACT_TEXT, "jwt=hun|ter2hunter3 n=1", "hunter2hunter3",
+	    " n=1" },
 	{ "a URL with JSON's slashes", REDACT_TEXT,
 	    "x \"https:\\/\\/svc:hun|ter2@h\\/\" y", "hunter2", "@h\\/\" y" },
 	{ "a URL with slashes escaped twice", REDACT_TEXT,
@@ -458,6 +482,16 @@ test_what_looks_random_and_is_no_secret_stays(void **state)
 		"{\"properties\":{\"password\":{\"type\":\"string\",\"minLength\":8}}}",
 		"[\"--max-tokens\",\"12\"] [{\"value\":\"a\",\"name\":\"b\"}]",
 		"  password required\n",
+		"pass=5 pass: 1204 pass=99.5% pass: 12ms pass=ok pass: Not-Run pass=0x1f",
+		"pass: step2 went well, second pass: 3/4, bypass=hunter2x pass",
+		"pin=13 pin: D7 pin=GPIO17 otp=on otp: 3 jwt=none jwt: enabled --pass 2",
+		"session_id=17 session_id=4815162342 session=hunter2hunter2 "
+		"sid=hunter2hunter2",
+		"{\"session\":{\"issuer\":\"i1\",\"tenant\":\"t1\",\"sub\":\"s1\","
+		"\"sid\":"
+		"\"a1b2c3d4e5f6a7b8\",\"turn\":\"t7\",\"jti\":\"a1b2c3d4\"},\"id\":"
+		"\"x1y2z3\"}",
+		"request_id=0f3a9c7d21e4 transaction_id=0f3a9c7d21e4 X-Auth-User: svc1",
 		"\"https:\\/\\/h:8080\\/x?to=a@b\" C:\\\\/x:y@z",
 		"<add key=\"PasswordLength\" value=\"12\"/>",
 		"<input type=\"submit\" name=\"password\" value=\"Change\"/>",
@@ -493,7 +527,8 @@ static const char *const odd[] = { "eyJ.", "://a:b", "://a:b://", "password=$", 
 	"%41%", "&amp;", "VVVVVVVVVVVVVVVVVVVVVVVVVVVVVVVV ", "{\\\"a\\\":", "[\"a\",",
 	"s.a ", "wandb ", "$6$a$", "\\u0041 ", "key:", "a:111:", "[\"token\",\"a1\"],",
 	"login a ", "{}{}", "{ \"", "Private-Lines:", ":\\/\\/a:b", "<a key=\"token\" ",
-	"<a b=\"c\">", "<key>token</key><string>", "a>" };
+	"<a b=\"c\">", "<key>token</key><string>", "a>", "pass: a1b2c3 ",
+	"session_id=a " };
 
 static size_t
 work_of(const struct redactor *r, enum redact_as as, const char *unit, size_t n)
