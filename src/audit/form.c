@@ -34,10 +34,12 @@ struct level {
 	const char *kind; /* all that is inside is a secret */
 	/* {"name": "token", "value": ...}, ["token", ...]: of the value to come */
 	const char *pair;
-	const char *example; /* the kind of what is_schema describes */
-	size_t n;            /* values so far */
-	size_t begin;        /* where it begins in the document */
-	bool is_value;       /* it is the value of a pair whose name has not come */
+	bool is_login;                 /* that is "user:password" (-u) */
+	const struct command *command; /* whose arguments the array is, or NULL */
+	const char *example;           /* the kind of what is_schema describes */
+	size_t n;                      /* values so far */
+	size_t begin;                  /* where it begins in the document */
+	bool is_value; /* it is the value of a pair whose name has not come */
 	struct held held[VALUES_HELD];
 	size_t nheld;
 };
@@ -194,10 +196,84 @@ note_name(struct walk *w, struct str text)
 	l->nheld = 0;
 }
 
-/*
- * A name may say that a pair begins; in an array it is every other one, or what can
- * only be an option's name.
- */
+/* Options of one letter that are a password's for some commands only. */
+static const struct command {
+	const char *name;
+	const char *option;
+	bool is_glued; /* -pVALUE */
+	bool is_apart; /* -p VALUE */
+} commands[] = {
+	{ "mysql", "-p", true, false },
+	{ "mysqldump", "-p", true, false },
+	{ "mysqladmin", "-p", true, false },
+	{ "mariadb", "-p", true, false },
+	{ "mariadb-dump", "-p", true, false },
+	{ "mariadb-admin", "-p", true, false },
+	{ "sshpass", "-p", true, true },
+	{ "login", "-p", false, true }, /* docker's, and others' */
+	{ "redis-cli", "-a", false, true },
+};
+
+static void
+note_command(struct level *l, struct str text)
+{
+	size_t slash;
+
+	if (str_rfind(text, '/', &slash))
+		text = str_sub(text, slash + 1, text.n);
+	for (size_t i = 0; i < sizeof(commands) / sizeof(*commands); i++)
+		if (str_eq(text, str_of(commands[i].name)))
+			l->command = &commands[i];
+}
+
+/* ["mysql", "-phunter2"] */
+static bool
+on_glued(struct walk *w, struct str raw, size_t at)
+{
+	const struct command *c = top(w)->command;
+
+	return c != NULL && c->is_glued && str_starts(raw, str_of(c->option)) &&
+	       look_value(w->scan, "password", why_pair, str_sub(raw, 2, raw.n),
+		   w->base + at + 2, SPAN_JSON);
+}
+
+/* ["curl", "-u", "svc:hunter2"], but not ["-u", "1000:1000"] */
+static bool
+on_login(struct walk *w, struct str raw, size_t at)
+{
+	struct str digits = raw;
+	size_t colon;
+
+	if (!top(w)->is_login || !str_find(raw, ':', &colon))
+		return false;
+	while (digits.n > 0 && (ascii_is_digit(digits.p[0]) || digits.p[0] == ':'))
+		digits = str_sub(digits, 1, digits.n);
+	if (digits.n == 0)
+		return false;
+	return look_value(w->scan, "password", why_pair, str_sub(raw, colon + 1, raw.n),
+	    w->base + at + colon + 1, SPAN_JSON);
+}
+
+/* In an array a name is every other one, or what can only be an option's. */
+static void
+note_argument(struct walk *w, struct str text)
+{
+	static const char *const logins[] = { "-u", "-U", "--user", "--proxy-user",
+		NULL };
+	struct level *l = top(w);
+	const struct command *c = l->command;
+
+	l->pair =
+	    l->n % 2 == 0 || str_starts(text, STR("--")) ? kind_by_name(w, text) : NULL;
+	if (c != NULL && c->is_apart && str_eq(text, str_of(c->option))) {
+		l->pair = "password";
+		l->command = NULL; /* sshpass -p VALUE ssh -p 22 */
+	}
+	l->is_login = is_any(text, logins);
+	note_command(l, text);
+}
+
+/* A name may say that a pair begins. */
 static void
 note_pair(struct walk *w, struct str text)
 {
@@ -205,9 +281,7 @@ note_pair(struct walk *w, struct str text)
 	struct level *l = top(w);
 
 	if (l->is_array)
-		l->pair = l->n % 2 == 0 || str_starts(text, STR("--"))
-			      ? kind_by_name(w, text)
-			      : NULL;
+		note_argument(w, text);
 	else if (is_any(w->key, name_keys))
 		note_name(w, text);
 }
@@ -287,7 +361,8 @@ on_string(struct walk *w, struct str raw, size_t at, struct str text)
 		kind = "private-key";
 	bool is_masked =
 	    kind != NULL ? look_value(w->scan, kind, why, raw, w->base + at, SPAN_JSON)
-			 : is_free && on_assignment(w, raw, at);
+			 : is_free && (on_assignment(w, raw, at) ||
+					  on_login(w, raw, at) || on_glued(w, raw, at));
 	if (!is_masked)
 		scan_text(w->scan, raw, w->base + at, SCAN_JSON);
 	if (may_be_held(w))

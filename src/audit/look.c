@@ -797,6 +797,20 @@ look_escaped_userinfo(struct piece *p, size_t at)
 
 /* ---- --password VALUE */
 
+/*
+ * Behind the name that ends at `at`: blanks, or, where `quote` opened before it, what
+ * stands between two strings of a list: ['--password', 'VALUE'].
+ */
+static size_t
+option_value(struct str text, size_t at, char quote)
+{
+	if (quote == '\0' || at + 1 >= text.n || text.p[at] != quote ||
+	    text.p[at + 1] != ',')
+		return skip_blanks(text, at);
+	at = skip_blanks(text, at + 2);
+	return at + 1 < text.n && text.p[at] == quote && text.p[at + 1] != '-' ? at : 0;
+}
+
 size_t
 look_option(struct piece *p, size_t at)
 {
@@ -814,8 +828,10 @@ look_option(struct piece *p, size_t at)
 	    to < p->text.n && to - name < NAME_MAX_BYTES && is_name_byte(p->text.p[to]))
 		to++;
 	key.name = str_sub(p->text, name, to - name);
-	size_t from = skip_blanks(p->text, to);
-	if (from == to || from >= p->text.n || has_byte("-", p->text.p[from]))
+	char quote =
+	    at > 0 && has_byte("\"'", p->text.p[at - 1]) ? p->text.p[at - 1] : '\0';
+	size_t from = option_value(p->text, to, quote);
+	if (from <= to || from >= p->text.n || has_byte("-", p->text.p[from]))
 		return 0;
 	const char *kind = key_kind(p, &key);
 	if (kind == NULL)
