@@ -570,13 +570,18 @@ bool
 form_document(
     struct scan *s, struct str text, size_t base, const char *kind, size_t *used)
 {
-	struct walk w = { .scan = s, .text = text, .base = base };
+	struct walk w; /* its levels are many, and each is set when it begins */
 	size_t marks = s->spans->n;
 	struct arena arena;
 	struct json_in in;
 	bool is_json, is_dense;
 
-	w.level[0].kind = kind;
+	w.scan = s;
+	w.text = text;
+	w.base = base;
+	w.key = STR_NONE;
+	w.depth = 0;
+	w.level[0] = (struct level){ .kind = kind };
 	arena_init(&arena, 4 * text.n + ((size_t)64 << 10));
 	json_in_init(&in, text, &arena);
 	do {
