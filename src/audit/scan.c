@@ -4,6 +4,9 @@
 #include "audit/scan.h"
 
 #include <string.h>
+#ifdef __SSE2__
+#include <emmintrin.h>
+#endif
 
 #include "audit/coded.h"
 #include "audit/doubt.h"
@@ -245,79 +248,79 @@ look_run(struct piece *p, size_t from, size_t to)
 }
 
 /* A digit of base64 or base64url, which hex digits are, too. */
-static const unsigned char is_digit64[256] = {
-	['+'] = 1,
-	['-'] = 1,
-	['/'] = 1,
-	['_'] = 1,
-	['0'] = 1,
-	1,
-	1,
-	1,
-	1,
-	1,
-	1,
-	1,
-	1,
-	1,
-	['A'] = 1,
-	1,
-	1,
-	1,
-	1,
-	1,
-	1,
-	1,
-	1,
-	1,
-	1,
-	1,
-	1,
-	1,
-	1,
-	1,
-	1,
-	1,
-	1,
-	1,
-	1,
-	1,
-	1,
-	1,
-	1,
-	1,
-	['a'] = 1,
-	1,
-	1,
-	1,
-	1,
-	1,
-	1,
-	1,
-	1,
-	1,
-	1,
-	1,
-	1,
-	1,
-	1,
-	1,
-	1,
-	1,
-	1,
-	1,
-	1,
-	1,
-	1,
-	1,
-	1,
-	1,
-};
-
 static bool
 is_run_byte(struct str text, size_t at)
 {
-	return is_digit64[(unsigned char)text.p[at]] != 0;
+	char c = text.p[at];
+
+	return ascii_is_alnum(c) || c == '+' || c == '-' || c == '/' || c == '_';
+}
+
+#define RUN_WINDOW 64
+
+/* A bit for each of the RUN_WINDOW bytes at p: is it a digit of a run. */
+#ifdef __SSE2__
+static uint64_t
+run_bytes(const char *p)
+{
+	uint64_t bits = 0;
+
+	for (int i = 0; i < RUN_WINDOW; i += 16) {
+		__m128i c = _mm_loadu_si128((const __m128i *)(const void *)(p + i));
+		__m128i small = _mm_or_si128(c, _mm_set1_epi8(0x20));
+		/* signed comparisons: what is beyond ASCII is below all of them */
+		__m128i is = _mm_or_si128(
+		    _mm_and_si128(_mm_cmpgt_epi8(small, _mm_set1_epi8('a' - 1)),
+			_mm_cmplt_epi8(small, _mm_set1_epi8('z' + 1))),
+		    _mm_and_si128(_mm_cmpgt_epi8(c, _mm_set1_epi8('/' - 1)),
+			_mm_cmplt_epi8(c, _mm_set1_epi8('9' + 1))));
+		is = _mm_or_si128(is, _mm_cmpeq_epi8(c, _mm_set1_epi8('_')));
+		is = _mm_or_si128(is, _mm_cmpeq_epi8(c, _mm_set1_epi8('+')));
+		is = _mm_or_si128(is, _mm_cmpeq_epi8(c, _mm_set1_epi8('-')));
+		bits |= (uint64_t)(unsigned)_mm_movemask_epi8(is) << i;
+	}
+	return bits;
+}
+#else
+static uint64_t
+run_bytes(const char *p)
+{
+	uint64_t bits = 0;
+
+	for (size_t i = 0; i < RUN_WINDOW; i++)
+		bits |= (uint64_t)is_run_byte((struct str){ p, RUN_WINDOW }, i) << i;
+	return bits;
+}
+#endif
+
+/* A bit for each place where RANDOM_MIN bits begin that are all set. */
+static uint64_t
+runs_in(uint64_t bits)
+{
+	_Static_assert(RANDOM_MIN == 20, "sixteen and four");
+
+	bits &= bits >> 1;
+	bits &= bits >> 2;
+	bits &= bits >> 4;
+	bits &= bits >> 8;
+	return bits & bits >> 4;
+}
+
+/* The first place at or behind `at` where RANDOM_MIN digits stand, or the text's end. */
+static size_t
+next_run(struct str text, size_t at)
+{
+	char last[RUN_WINDOW] = { 0 };
+	uint64_t runs;
+
+	for (; at + RUN_WINDOW <= text.n; at += RUN_WINDOW - RANDOM_MIN + 1)
+		if ((runs = runs_in(run_bytes(text.p + at))) != 0)
+			return at + (size_t)__builtin_ctzll(runs);
+	if (at >= text.n)
+		return text.n;
+	memcpy(last, text.p + at, text.n - at);
+	runs = runs_in(run_bytes(last));
+	return runs != 0 ? at + (size_t)__builtin_ctzll(runs) : text.n;
 }
 
 /* Whether [from, to) touches what was masked already; *i moves along. */
@@ -329,57 +332,27 @@ is_masked(const struct spans *spans, size_t *i, size_t from, size_t to)
 	return *i < spans->n && spans->span[*i].from < to;
 }
 
-/*
- * A run of RANDOM_MIN digits around `at` has ten of them on one side of it: where some
- * of these are none, it is not looked for.
- */
-static bool
-may_be_run(struct str text, size_t at)
-{
-	_Static_assert(RANDOM_MIN >= 20, "ten on one side");
-	const char *c = text.p + at;
-
-	if (at < 10 || text.n - at <= 10)
-		return true;
-#define IS(i) (is_digit64[(unsigned char)c[i]])
-	if ((IS(0) & ((IS(-10) & IS(-7) & IS(-3)) | (IS(10) & IS(7) & IS(3)))) == 0)
-		return false; /* most */
-	return ((IS(-9) & IS(-8) & IS(-6) & IS(-5) & IS(-4) & IS(-2) & IS(-1)) |
-		   (IS(9) & IS(8) & IS(6) & IS(5) & IS(4) & IS(2) & IS(1))) != 0;
-#undef IS
-}
-
-/*
- * Every run of RANDOM_MIN digits lies over a multiple of it: no other byte is looked
- * at until one is found.
- */
 static void
 scan_runs(struct piece *p, size_t first)
 {
 	struct str text = p->whole;
 	struct spans *spans = p->scan->spans;
 	struct spans known = { 0 };
-	size_t done = 0, i = 0;
+	size_t i = 0, to;
 
 	if (spans->n > first)
 		known =
 		    (struct spans){ .span = spans->span + first, .n = spans->n - first };
 	spans_merge(&known);
 	spans->n = first + known.n;
-	for (size_t at = RANDOM_MIN - 1; at < text.n; at += RANDOM_MIN) {
-		if (!may_be_run(text, at) || !is_run_byte(text, at))
-			continue;
-		size_t from = at, to = at + 1;
-		while (from > done && is_run_byte(text, from - 1))
-			from--;
+	for (size_t from = next_run(text, 0); from < text.n; from = next_run(text, to)) {
+		to = from + RANDOM_MIN;
 		while (to < text.n && is_run_byte(text, to))
 			to++;
 		if (known.n > 0)
 			known.span = spans->span + first; /* it may have moved */
-		if (to - from >= RANDOM_MIN &&
-		    !is_masked(&known, &i, p->base + from, p->base + to))
+		if (!is_masked(&known, &i, p->base + from, p->base + to))
 			look_run(p, from, to);
-		done = at = to;
 	}
 }
 

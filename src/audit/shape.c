@@ -145,62 +145,82 @@ upper(char c)
 	return c >= 'a' && c <= 'z' ? (char)(c - 'a' + 'A') : c;
 }
 
-static void
-add_pair(struct prefilter *f, char first, char second, unsigned groups)
-{
-	f->pair[prefilter_pair((const char[2]){ first, second })] |= (uint16_t)groups;
-}
+#define ANY (-1) /* byte */
 
-static void
-add_any(struct prefilter *f, char first, unsigned groups)
-{
-	for (int second = 0; second < 256; second++)
-		add_pair(f, first, (char)second, groups);
-}
+/* Groups of `even`. */
+#define EVEN_FIRST 0x80U /* whatever follows */
+#define EVEN_TWO 0x40U
+#define EVEN_THREE 0x20U
+#define EVEN_ODD_THREE 0x10U
+#define EVEN_GROUPS 4
 
 /* In any case of letters, when it is folded. */
 static void
-add_folded(struct prefilter *f, const char *pair, bool is_folded, unsigned groups)
+add_pair(
+    uint16_t table[static 65536], int first, int second, bool is_folded, unsigned groups)
 {
-	for (int cases = 0; cases < (is_folded ? 4 : 1); cases++)
-		add_pair(f, (cases & 1) != 0 ? upper(pair[0]) : pair[0],
-		    (cases & 2) != 0 ? upper(pair[1]) : pair[1], groups);
+	for (int a = first == ANY ? 0 : first; a <= (first == ANY ? 255 : first); a++)
+		for (int b = second == ANY ? 0 : second;
+		     b <= (second == ANY ? 255 : second); b++)
+			for (int cases = 0; cases < (is_folded ? 4 : 1); cases++)
+				table[prefilter_pair((const char[2]){
+				    (cases & 1) != 0 ? upper((char)a) : (char)a,
+				    (cases & 2) != 0 ? upper((char)b) : (char)b })] |=
+				    (uint16_t)groups;
 }
 
 /* All that begin with the same two bytes are in one. */
 static unsigned
-group_of(struct str literal)
+group_of(struct str literal, unsigned groups)
 {
-	static const unsigned short_ones[] = { 0, PREFILTER_ONE, PREFILTER_TWO,
-		PREFILTER_THREE };
+	unsigned first = (unsigned char)literal.p[0];
+	unsigned second = (unsigned char)literal.p[1];
 
-	if (literal.n < 4)
-		return short_ones[literal.n];
-	return 1U << ((unsigned char)literal.p[0] + 3 * (unsigned char)literal.p[1]) %
-			 PREFILTER_GROUPS;
+	return 1U << (first + 3 * second) % groups;
 }
 
+/* The literal's bytes, four of them from `at` on; what is not of it may be any. */
+static void
+add_four(uint16_t table[static 65536], struct str literal, int at, bool is_folded,
+    unsigned group)
+{
+	int byte[4];
+
+	for (int i = 0; i < 4; i++) {
+		int k = at + i;
+
+		byte[i] =
+		    k >= 0 && k < (int)literal.n ? (unsigned char)literal.p[k] : ANY;
+	}
+	add_pair(table, byte[0], byte[1], is_folded, group);
+	add_pair(table, byte[2], byte[3], is_folded, group << 8);
+}
+
+/* What is short has groups of its own: its pairs say little, least of all of others. */
 static void
 add_literal(struct prefilter *f, struct str literal, bool is_folded)
 {
-	unsigned group = group_of(literal);
+	static const struct {
+		unsigned exact, even, odd;
+	} short_ones[] = {
+		[1] = { PREFILTER_ONE, EVEN_FIRST, EVEN_FIRST },
+		[2] = { PREFILTER_TWO, EVEN_FIRST, EVEN_TWO },
+		[3] = { PREFILTER_THREE, EVEN_THREE, EVEN_ODD_THREE },
+	};
+	unsigned exact, even, odd;
 
-	if (literal.n == 1)
-		add_any(f, literal.p[0], group);
-	else
-		add_folded(f, literal.p, is_folded, group);
-	if (literal.n < 3) {
-		for (int first = 0; first < 256; first++)
-			add_any(f, (char)first, group << 8);
-		return;
+	if (literal.n < 4) {
+		exact = short_ones[literal.n].exact;
+		even = short_ones[literal.n].even;
+		odd = short_ones[literal.n].odd;
+	} else {
+		exact = group_of(literal, PREFILTER_GROUPS);
+		even = group_of(literal, EVEN_GROUPS);
+		odd = literal.n == 4 ? EVEN_THREE : even;
 	}
-	if (literal.n > 3) {
-		add_folded(f, literal.p + 2, is_folded, group << 8);
-		return;
-	}
-	add_any(f, literal.p[2], group << 8);
-	if (is_folded)
-		add_any(f, upper(literal.p[2]), group << 8);
+	add_four(f->pair, literal, 0, is_folded, exact);
+	add_four(f->even, literal, 0, is_folded, even);
+	add_four(f->even, literal, literal.n > 3 ? 1 : -1, is_folded, odd);
 }
 
 void
@@ -544,6 +564,8 @@ static const struct {
 };
 
 /* A rule's vector with one of its literals in it. */
+#define LEAD 16 /* two of the prefilter's steps */
+
 struct vector {
 	char text[VECTOR_MAX];
 	size_t n;
@@ -640,6 +662,27 @@ finds_vector(const struct shapes *s, const struct literal *l, const struct vecto
 	return true;
 }
 
+/* Wherever the search began, and whatever stands before. */
+static bool
+is_let_through(const struct prefilter *f, const struct vector *v)
+{
+	char text[2 * LEAD + VECTOR_MAX];
+	size_t literal = LEAD + v->literal;
+
+	memset(text, ' ', sizeof(text));
+	memcpy(text + LEAD, v->text, v->n);
+	for (size_t from = literal - LEAD; from <= literal; from++) {
+		size_t at = from;
+
+		while ((at = prefilter_next(
+			    f, (struct str){ text, LEAD + v->n + LEAD }, at)) < literal)
+			at++;
+		if (at != literal)
+			return false;
+	}
+	return true;
+}
+
 /* The first literal whose vector is missed, or NULL. */
 static const char *
 first_missed(const struct shapes *s, const struct prefilter *f)
@@ -648,10 +691,7 @@ first_missed(const struct shapes *s, const struct prefilter *f)
 		const struct literal *l = &s->literal[i];
 		struct vector v = vector_make(&rules[l->rule], l->text);
 
-		struct str text = { v.text, v.n };
-
-		if (prefilter_next(f, text, v.literal) != v.literal ||
-		    !finds_vector(s, l, &v))
+		if (!is_let_through(f, &v) || !finds_vector(s, l, &v))
 			return rules[l->rule].pattern;
 	}
 	return NULL;

@@ -20,6 +20,8 @@
  * For each pair of bytes the groups of texts that begin with it (low byte, a bit each)
  * and that go on with it (high byte): a text of a group may begin where one of its pairs
  * stands before another.  What is one byte long has a group of its own.
+ * `even` is the same for who looks at every other pair only: a text may begin there or
+ * one byte before.
  */
 #define PREFILTER_ONE 0x80U
 #define PREFILTER_TWO 0x40U
@@ -27,7 +29,7 @@
 #define PREFILTER_GROUPS 5 /* of what is longer */
 
 struct prefilter {
-	uint16_t pair[65536];
+	uint16_t pair[65536], even[65536];
 	uint32_t looks[256];           /* the scan's: what may begin with a byte */
 	uint32_t name_ends[NAME_ENDS]; /* how a key's name ends that says something */
 };
@@ -63,22 +65,45 @@ prefilter_groups(const struct prefilter *f, struct str text, size_t at)
 	       PREFILTER_ONE;
 }
 
+/*
+ * How many of the eight bytes at p begin nothing, and the one before p neither; behind
+ * them something may.  Ten are read.
+ */
+static inline size_t
+prefilter_skip(const struct prefilter *f, const char *p)
+{
+	unsigned a = f->even[prefilter_pair(p)], b = f->even[prefilter_pair(p + 2)],
+		 c = f->even[prefilter_pair(p + 4)], d = f->even[prefilter_pair(p + 6)],
+		 e = f->even[prefilter_pair(p + 8)];
+
+	if (((a & b >> 8) | (b & c >> 8) | (c & d >> 8) | (d & e >> 8)) == 0)
+		return 8; /* most */
+	if ((a & b >> 8) != 0)
+		return 0;
+	if ((b & c >> 8) != 0)
+		return 2;
+	return (c & d >> 8) != 0 ? 4 : 6;
+}
+
 /* The first place at or behind `at` where something may begin, or the text's end. */
 static inline size_t
 prefilter_next(const struct prefilter *f, struct str text, size_t at)
 {
-	const char *p = text.p;
+	size_t done = at; /* what is before it need not be looked at */
 
-	for (; at + 11 <= text.n; at += 8) { /* most bytes begin nothing */
-		const char *c = p + at;
-		unsigned any = prefilter_four(f, c) | prefilter_four(f, c + 1) |
-			       prefilter_four(f, c + 2) | prefilter_four(f, c + 3);
+	while (at + 10 <= text.n) {
+		size_t skip = prefilter_skip(f, text.p + at);
 
-		any |= prefilter_four(f, c + 4) | prefilter_four(f, c + 5) |
-		       prefilter_four(f, c + 6) | prefilter_four(f, c + 7);
-		if (any != 0)
-			break;
+		at += skip;
+		if (skip == 8)
+			continue;
+		if (at > done && prefilter_four(f, text.p + at - 1) != 0)
+			return at - 1;
+		if (prefilter_four(f, text.p + at) != 0)
+			return at;
+		done = ++at;
 	}
+	at -= at > done;
 	while (at < text.n && prefilter_groups(f, text, at) == 0)
 		at++;
 	return at;

@@ -569,6 +569,36 @@ work_of(const struct redactor *r, enum redact_as as, const char *unit, size_t n)
 	return work;
 }
 
+/* Bytes are looked at many at once: each place among them is tried. */
+static void
+test_what_looks_random_is_found_wherever_it_stands(void **state)
+{
+	struct redactor *r = keyed();
+	const struct str run = STR("x9Kd02mQ7bLr"
+				   "V4sTz81GhWnE");
+
+	(void)state;
+	for (size_t before = 0; before < 150; before++)
+		for (size_t behind = 0; behind < 70; behind += 23) {
+			struct buf in;
+
+			buf_init(&in, 1 << 10);
+			for (size_t i = 0; i < before; i++)
+				buf_char(&in, '.');
+			buf_text(&in, "the secret ");
+			buf_str(&in, run);
+			for (size_t i = 0; i < behind; i++)
+				buf_char(&in, i == 0 ? ' ' : '.');
+			struct buf out = redacted(r, REDACT_TEXT, buf_view(&in));
+			if (memmem(out.p, out.n, run.p, run.n) != NULL)
+				fail_msg(
+				    "%zu bytes before it, %zu behind", before, behind);
+			buf_fini(&in);
+			buf_fini(&out);
+		}
+	redactor_free(r);
+}
+
 static void
 test_twice_as_much_is_twice_the_work(void **state)
 {
@@ -778,6 +808,7 @@ main(void)
 		cmocka_unit_test(
 		    test_secrets_go_from_where_they_stand_and_the_rest_stays),
 		cmocka_unit_test(test_what_looks_random_and_is_no_secret_stays),
+		cmocka_unit_test(test_what_looks_random_is_found_wherever_it_stands),
 		cmocka_unit_test(test_twice_as_much_is_twice_the_work),
 		cmocka_unit_test(
 		    test_a_million_brackets_and_bytes_that_are_no_text_are_got_through),
