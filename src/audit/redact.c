@@ -11,6 +11,7 @@
 
 #include "audit/doubt.h"
 #include "audit/form.h"
+#include "audit/join.h"
 #include "audit/mark.h"
 #include "audit/scan.h"
 #include "base/count.h"
@@ -135,12 +136,14 @@ static size_t
 find(const struct redactor *r, enum redact_as as, struct str text, struct spans *spans)
 {
 	struct scan scan;
+	size_t joined = 0;
 
 	scan_init(&scan, r->shapes, &r->filter, spans);
 	scan.document = form_document;
 	switch (as) {
 	case REDACT_TEXT:
 		scan_text(&scan, text, 0, SCAN_TEXT);
+		joined = join_find(text, spans);
 		break;
 	case REDACT_JSON:
 		form_json(&scan, text);
@@ -155,7 +158,7 @@ find(const struct redactor *r, enum redact_as as, struct str text, struct spans 
 	rules_find(r->rules, text, spans);
 	known_find(r->known, as == REDACT_JSON, text, spans);
 	spans_merge(spans);
-	return scan.spent + scan.work;
+	return scan.spent + scan.work + joined;
 }
 
 /* Text that looks different after each pass was made to confuse us: none of it passes. */

@@ -4,6 +4,7 @@
 #include "audit/stream.h"
 
 #include "audit/doubt.h"
+#include "audit/join.h"
 
 #define QUOTE '"'
 
@@ -115,7 +116,8 @@ text_end(struct redact_stream *s, size_t end)
 			return s->seen;
 		}
 	}
-	return s->is_in_pem ? s->pem_line : end;
+	end = s->is_in_pem ? s->pem_line : end;
+	return s->begin + join_open(piece(s, s->begin, end)); /* they stay together */
 }
 
 /* The rest of a block whose mark is out; its newline stays, as behind any block. */

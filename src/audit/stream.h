@@ -2,11 +2,11 @@
  * stream.h - redacting what comes in pieces and may never end
  *
  * Pieces are cut anew where no secret can be in two: at a line's end, behind a
- * private key's block, behind a JSON document, behind a header field and its
- * continuation lines.  What is given out does not depend on how the input was
- * split, and nothing that is whole is held back.  Memory is bounded: of a line or
- * document beyond STREAM_UNIT_MAX all is masked, and a private key's block beyond
- * STREAM_PEM_MAX is one mark however long it is.
+ * private key's block, behind a key and its value below it, behind a JSON document,
+ * behind a header field and its continuation lines.  What is given out does not depend on
+ * how the input was split, and nothing that is whole is held back.  Memory is bounded: of
+ * a line or document beyond STREAM_UNIT_MAX all is masked, and a private key's block
+ * beyond STREAM_PEM_MAX is one mark however long it is.
  */
 #ifndef WEIR_AUDIT_STREAM_H
 #define WEIR_AUDIT_STREAM_H

@@ -26,7 +26,9 @@ has_byte(const char *set, char c)
 
 static const struct str harmless_words[] = { W("null"), W("true"), W("false"), W("none"),
 	W("nil"), W("undefined"), W("[redacted]"), W("<redacted>"), W("(redacted)"),
-	W("[filtered]"), W("[masked]"), W("redacted") };
+	W("[filtered]"), W("[masked]"), W("redacted"),
+	/* what is below it (join.h) */
+	W("|"), W("|-"), W("|+"), W(">"), W(">-"), W(">+"), W("\\") };
 
 static bool
 is_stars(struct str v)

@@ -18,6 +18,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include "audit/join.h"
 #include "audit/stream.h"
 #include "unit.h"
 
@@ -357,6 +358,35 @@ static const struct {
 	    "hunter2", "</db:password>" },
 	{ "a property in XML", REDACT_TEXT,
 	    "<property name=\"password\">hun|ter2</property>", "hunter2", "</property>" },
+	{ "a block of YAML", REDACT_TEXT,
+	    "a: 1\n  password: |\n    two wo|rds\n\n    and mo|re\n  next: x1\n", "words",
+	    "  next: x1\n" },
+	{ "all of a block of YAML", REDACT_TEXT,
+	    "password: >-\n  two wo|rds\n  and mo|re\nnext: x1\n", "and more",
+	    "next: x1\n" },
+	{ "a value below its key", REDACT_TEXT,
+	    "- db_password:\r\n    hun|ter2\r\nnext:\n", "hunter2",
+	    "- db_password:\r\n    ~" },
+	{ "a member's value below its name", REDACT_TEXT,
+	    "{\n  \"password\":\n  \"hun|ter2\",\n  \"n\": 1\n}\n", "hunter2",
+	    "\",\n  \"n\": 1\n}\n" },
+	{ "a property that goes on", REDACT_TEXT,
+	    "db.password=abc\\\n  hun|ter2\\\n  mo|re\nnext=1\n", "more", "\nnext=1\n" },
+	{ "a property that begins below its name", REDACT_TEXT,
+	    "db.password = \\\n  hun|ter2\nnext=1\n", "hunter2", "\nnext=1\n" },
+	{ "a variable of a container", REDACT_TEXT,
+	    "env:\n- name: DB_PASSWORD\n  value: hun|ter2\n- name: a\n", "hunter2",
+	    "\n- name: a\n" },
+	{ "a variable of a container in JSON", REDACT_TEXT,
+	    "{\n \"name\": \"DB_PASSWORD\",\n \"value\": \"hun|ter2\"\n}\n", "hunter2",
+	    "\"\n}\n" },
+	{ "a number below its name", REDACT_TEXT,
+	    " \"name\": \"pin\",\n \"value\": 48|15\n}\n", "4815", "~\"\n}\n" },
+	{ "a key in a block", REDACT_TEXT,
+	    "private_key: |\n  -----BEGIN EC PRIV|ATE KEY-----\n  "
+	    "QUJDREVGR0hJSktMTU5PUFFSU1RVVldYWVowMTIzNDU2Nzg5QUJDREVGR0hJSktM\n  TU5P\n  "
+	    "-----END EC PRIV|ATE KEY-----\nnext: 1\n",
+	    "QUJDREVG", "next: 1" },
 	{ "a login in an argument list", REDACT_JSON,
 	    "[\"curl\",\"-u\",\"svc:hun|ter2\",\"https://a\"]", "hunter2", "\"svc:~" },
 	{ "a login in a list of text", REDACT_TEXT, "run ['curl', '-u', 'svc:hun|ter2']",
@@ -508,6 +538,16 @@ test_what_looks_random_and_is_no_secret_stays(void **state)
 		"[\"mysql\",\"-P3306\",\"-p\",\"shop\"] ['run', '-u', 'svc'] mysql -p "
 		"shop",
 		"['x', '--password', '-v'] ['--token-type', 'bearer']",
+		"password:\n  type: string\n  minLength: 8\ntoken:\n- a1\nsecret:\n\nx1",
+		"Invalid password:\n    hunter2x\ntoken:\n    at "
+		"a.b(c.java:12)\ntoken:\nabc1",
+		"token: |\nnot1: inside\npassword: |\n  ${PASSWORD}\nmax_tokens: |\n  "
+		"4096x",
+		"- name: DB_PASSWORD\n  valueFrom:\n    key: password\n- name: a\n  "
+		"value: b1",
+		"- name: token\n  value: \"\"\n- name: token\n  value: {a: b1}\nname: "
+		"x\nvalue: y",
+		"user=svc \\\n  next1\nrun --x \\\n --y2\npassword:\n  required\n",
 		"pass=5 pass: 1204 pass=99.5% pass: 12ms pass=ok pass: Not-Run pass=0x1f",
 		"pass: step2 went well, second pass: 3/4, bypass=hunter2x pass",
 		"pin=13 pin: D7 pin=GPIO17 otp=on otp: 3 jwt=none jwt: enabled --pass 2",
@@ -554,7 +594,8 @@ static const char *const odd[] = { "eyJ.", "://a:b", "://a:b://", "password=$", 
 	"s.a ", "wandb ", "$6$a$", "\\u0041 ", "key:", "a:111:", "[\"token\",\"a1\"],",
 	"login a ", "{}{}", "{ \"", "Private-Lines:", ":\\/\\/a:b", "<a key=\"token\" ",
 	"<a b=\"c\">", "<key>token</key><string>", "a>", "pass: a1b2c3 ", "session_id=a ",
-	"[\"mysql\",\"-pa\",", "[\"-u\",\"a:b\"],", "'--token', 'a" };
+	"[\"mysql\",\"-pa\",", "[\"-u\",\"a:b\"],", "'--token', 'a", "password:\n",
+	"password: |\n", "password: |\n a1\n", "token=\\\n", "name: token\n" };
 
 static size_t
 work_of(const struct redactor *r, enum redact_as as, const char *unit, size_t n)
@@ -798,6 +839,31 @@ test_a_block_without_end_is_one_mark_and_bounded(void **state)
 	redactor_free(r);
 }
 
+static void
+test_lines_below_a_key_are_held_back_up_to_a_bound(void **state)
+{
+	struct redactor *r = keyed();
+	struct redact_stream s;
+	struct buf out;
+
+	(void)state;
+	buf_init(&out, 1 << 20);
+	redact_stream_init(&s, r, REDACT_TEXT);
+	redact_stream_feed(&s, STR("one\npassword: |\n"), &out);
+	assert_true(str_eq(buf_view(&out), STR("one\n")));
+	redact_stream_feed(&s, STR("  hunter2\n"), &out);
+	assert_true(str_eq(buf_view(&out), STR("one\n")));
+	redact_stream_feed(&s, STR("two\n"), &out);
+	assert_true(!holds(&out, "hunter2") && holds(&out, "~\ntwo\n"));
+	redact_stream_feed(&s, STR("password: |\n"), &out);
+	for (int n = 0; n < JOIN_LINES; n++)
+		redact_stream_feed(&s, STR("  hunter2\n"), &out);
+	assert_true(!holds(&out, "hunter2") && s.held.n == 0);
+	redact_stream_fini(&s);
+	buf_fini(&out);
+	redactor_free(r);
+}
+
 int
 main(void)
 {
@@ -817,6 +883,7 @@ main(void)
 		    test_where_code_may_not_be_written_patterns_are_interpreted),
 		cmocka_unit_test(test_wherever_it_is_split_a_stream_gives_the_same),
 		cmocka_unit_test(test_a_block_without_end_is_one_mark_and_bounded),
+		cmocka_unit_test(test_lines_below_a_key_are_held_back_up_to_a_bound),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -1,0 +1,469 @@
+/*
+ * join.c - a key in one line, its value in the next ones
+ */
+#include "audit/join.h"
+
+#include <string.h>
+
+#include "audit/name.h"
+#include "audit/value.h"
+
+#define NAME_MAX_BYTES 64
+
+static const char why_below[] = "the key in the line above it";
+
+enum form {
+	FORM_NONE,
+	FORM_PLAIN,   /* the next line, when it is a value and nothing else */
+	FORM_BLOCK,   /* all that is indented further (YAML 1.2, 8.1) */
+	FORM_GOES_ON, /* to the first line that does not end with a backslash */
+	FORM_PAIR,    /* what the next line says is the value */
+};
+
+/* A line without its newline and blanks behind. */
+struct line {
+	struct str text;
+	size_t begin, next; /* in the whole */
+	size_t indent;
+};
+
+/* What a line begins. */
+struct head {
+	enum form form;
+	const char *kind;
+	bool is_quoted; /* the key is, as in JSON */
+	size_t value;   /* where it begins in the line, when it goes on */
+};
+
+static bool
+is_blank(char c)
+{
+	return c == ' ' || c == '\t' || c == '\r';
+}
+
+static bool
+is_quote(char c)
+{
+	return c == '"' || c == '\'';
+}
+
+static bool
+is_name_byte(char c)
+{
+	return ascii_is_alnum(c) || c == '_' || c == '-' || c == '.';
+}
+
+static size_t
+skip_blanks(struct str s, size_t at)
+{
+	while (at < s.n && is_blank(s.p[at]))
+		at++;
+	return at;
+}
+
+static struct line
+line_at(struct str text, size_t begin)
+{
+	struct line l = { .begin = begin, .next = text.n };
+	size_t n;
+
+	l.text = str_sub(text, begin, text.n);
+	if (str_find(l.text, '\n', &n)) {
+		l.text.n = n;
+		l.next = begin + n + 1;
+	}
+	while (l.text.n > 0 && is_blank(l.text.p[l.text.n - 1]))
+		l.text.n--;
+	return l;
+}
+
+static void
+measure(struct line *l)
+{
+	l->indent = skip_blanks(l->text, 0);
+}
+
+/* An odd number of backslashes: the last one is for the newline. */
+static bool
+goes_on(struct str line)
+{
+	size_t n = 0;
+
+	while (n < line.n && line.p[line.n - 1 - n] == '\\')
+		n++;
+	return n % 2 == 1;
+}
+
+/* ---- the first line */
+
+/* Blanks, "- " or "export ", a name, quoted or not, and its = or :. */
+static bool
+read_key(const struct line *l, struct str *name, bool *is_quoted, size_t *behind)
+{
+	struct str s = l->text;
+	size_t at = l->indent;
+
+	if (str_starts(str_sub(s, at, 2), STR("- ")))
+		at = skip_blanks(s, at + 2);
+	if (str_starts(str_sub(s, at, 7), STR("export ")))
+		at += 7;
+	*is_quoted = at < s.n && is_quote(s.p[at]);
+	at += *is_quoted;
+	size_t from = at;
+	while (at < s.n && at - from < NAME_MAX_BYTES && is_name_byte(s.p[at]))
+		at++;
+	*name = str_sub(s, from, at - from);
+	if (*is_quoted && (at == s.n || s.p[at++] != s.p[from - 1]))
+		return false;
+	at = skip_blanks(s, at);
+	if (name->n == 0 || at == s.n || (s.p[at] != ':' && s.p[at] != '='))
+		return false;
+	*behind = skip_blanks(s, at + 1);
+	return true;
+}
+
+/* | or >, and how its last newlines are meant. */
+static bool
+is_block_sign(struct str rest)
+{
+	size_t at = 1;
+
+	if (rest.n == 0 || (rest.p[0] != '|' && rest.p[0] != '>'))
+		return false;
+	while (at < rest.n && (rest.p[at] == '-' || rest.p[at] == '+'))
+		at++;
+	return at == rest.n;
+}
+
+/* DB_PASSWORD, "DB_PASSWORD",: all of it a name. */
+static const char *
+kind_of_text(struct str rest)
+{
+	if (rest.n > 0 && rest.p[rest.n - 1] == ',')
+		rest.n--;
+	if (rest.n > 2 && is_quote(rest.p[0]) && rest.p[rest.n - 1] == rest.p[0])
+		rest = str_sub(rest, 1, rest.n - 2);
+	for (size_t i = 0; i < rest.n; i++)
+		if (!is_name_byte(rest.p[i]))
+			return NULL;
+	return rest.n > 0 && rest.n <= NAME_MAX_BYTES ? name_kind(rest, NAME_IN_JSON)
+						      : NULL;
+}
+
+static enum form
+form_of(const struct line *l, struct str rest)
+{
+	if (rest.n == 0)
+		return FORM_PLAIN;
+	if (is_block_sign(rest))
+		return FORM_BLOCK;
+	return goes_on(l->text) && !is_quote(rest.p[0]) ? FORM_GOES_ON : FORM_NONE;
+}
+
+/* How a line may end that begins a group of one of the forms, but for a pair's. */
+static const unsigned char ends_head[256] = {
+	[':'] = 1,
+	['='] = 1,
+	['|'] = 1,
+	['>'] = 1,
+	['\\'] = 1,
+	['-'] = 1,
+	['+'] = 1,
+};
+
+/* How one may begin that is a pair's first: name: or key:, in quotes or behind a dash. */
+static const unsigned char begins_pair[256] = {
+	[' '] = 1,
+	['\t'] = 1,
+	['-'] = 1,
+	['"'] = 1,
+	['\''] = 1,
+	['n'] = 1,
+	['k'] = 1,
+};
+
+static bool
+may_be_pair(struct str line)
+{
+	size_t at = 0;
+
+	while (at < line.n &&
+	       (is_blank(line.p[at]) || is_quote(line.p[at]) || line.p[at] == '-'))
+		at++;
+	return str_starts(str_sub(line, at, 4), STR("name")) ||
+	       str_starts(str_sub(line, at, 3), STR("key"));
+}
+
+/* A glance at a line, since nearly all are no heads. */
+static bool
+may_be_head(struct str line)
+{
+	return line.n > 0 &&
+	       (ends_head[(unsigned char)line.p[line.n - 1]] != 0 ||
+		   (begins_pair[(unsigned char)line.p[0]] != 0 && may_be_pair(line)));
+}
+
+static struct head
+head_of(struct line *l)
+{
+	struct head h = { 0 };
+	struct str name;
+	bool is_pair;
+
+	if (!may_be_head(l->text))
+		return h;
+	measure(l);
+	if (!read_key(l, &name, &h.is_quoted, &h.value))
+		return h;
+	struct str rest = str_sub(l->text, h.value, l->text.n);
+	is_pair = str_eq(name, STR("name")) || str_eq(name, STR("key"));
+	if (is_pair && (h.kind = kind_of_text(rest)) != NULL)
+		h.form = FORM_PAIR;
+	else if ((h.kind = name_kind(name, h.is_quoted ? NAME_IN_JSON : NAME_IN_TEXT)) !=
+		 NULL)
+		h.form = form_of(l, rest);
+	return h;
+}
+
+/* ---- the lines below it */
+
+/* Of a group: [from, to) is its value, none when they are equal. */
+struct group {
+	size_t from, to, next;
+	bool is_open; /* the text ended before it did */
+	enum span_code code;
+	bool is_number; /* in JSON: its mark needs quotes */
+};
+
+/* The next line, when it is near enough to count; else the group ends here. */
+static bool
+next_line(struct str text, size_t first, size_t at, struct line *l, struct group *g)
+{
+	if (at >= text.n) {
+		g->is_open = text.n - first < JOIN_BYTES;
+		return false;
+	}
+	*l = line_at(text, at);
+	measure(l);
+	return l->begin + l->text.n - first <= JOIN_BYTES;
+}
+
+/* "VALUE", or VALUE up to the line's end; [from, to) is in the line. */
+static bool
+is_value(struct str s, size_t *from, size_t *to)
+{
+	*to = s.n;
+	if (*from < *to && s.p[*to - 1] == ',')
+		--*to;
+	if (*to < *from + 2 || !is_quote(s.p[*from]))
+		return false;
+	if (s.p[*to - 1] != s.p[*from])
+		return false;
+	++*from;
+	--*to;
+	return true;
+}
+
+static bool
+has_blank(struct str s)
+{
+	for (size_t i = 0; i < s.n; i++)
+		if (is_blank(s.p[i]))
+			return true;
+	return false;
+}
+
+/* A value alone in its line: in quotes, or one word that is none of a language's. */
+static void
+read_plain(
+    struct str text, const struct line *first, const struct head *h, struct group *g)
+{
+	struct line l;
+
+	if (!next_line(text, first->next, first->next, &l, g))
+		return;
+	size_t from = l.indent, to;
+	bool is_quoted = is_value(l.text, &from, &to);
+	struct str value = str_sub(l.text, from, to - from);
+	if (!is_quoted && (has_blank(value) || l.indent <= first->indent ||
+			      !value_proves(value, NAME_WANTS_MIX)))
+		return;
+	if (is_quoted && !h->is_quoted && l.indent <= first->indent)
+		return;
+	if (!is_quoted && value.n > 0 &&
+	    (value.p[value.n - 1] == ':' || value.p[0] == '#'))
+		return;
+	*g = (struct group){ l.begin + from, l.begin + to, l.next, false,
+		is_quoted ? SPAN_JSON : SPAN_PLAIN, false };
+}
+
+static bool
+begins_pem(struct str line)
+{
+	return memmem(line.p, line.n, "-----BEGIN ", 11) != NULL ||
+	       memmem(line.p, line.n, "Private-Lines:", 14) != NULL;
+}
+
+static void
+read_block(struct str text, const struct line *first, struct group *g)
+{
+	struct line l;
+
+	for (int n = 0; n < JOIN_LINES; n++) {
+		if (!next_line(text, first->next, g->next, &l, g))
+			return;
+		/* a private key has an end of its own */
+		if (l.text.n > 0 && (l.indent <= first->indent || begins_pem(l.text)))
+			return;
+		if (l.text.n > 0) {
+			if (g->from == g->to)
+				g->from = l.begin + l.indent;
+			g->to = l.begin + l.text.n;
+		}
+		g->next = l.next;
+	}
+}
+
+static void
+read_on(struct str text, const struct line *first, const struct head *h, struct group *g)
+{
+	struct line l;
+	struct str last = first->text;
+
+	for (int n = 0; n < JOIN_LINES && goes_on(last); n++) {
+		if (!next_line(text, first->next, g->next, &l, g) || l.text.n == 0)
+			return;
+		g->from = first->begin + h->value;
+		g->to = l.begin + l.text.n;
+		g->next = l.next;
+		last = l.text;
+	}
+}
+
+static void
+read_pair(struct str text, const struct line *first, struct group *g)
+{
+	struct line l;
+	struct str name;
+	bool is_quoted;
+	size_t from, to;
+
+	if (!next_line(text, first->next, first->next, &l, g) ||
+	    !read_key(&l, &name, &is_quoted, &from) || !str_eq(name, STR("value")))
+		return;
+	bool is_text = is_value(l.text, &from, &to);
+	*g = (struct group){ l.begin + from, l.begin + to, l.next, false,
+		is_text ? SPAN_JSON : SPAN_PLAIN, is_quoted && !is_text };
+	if (!is_text && from < l.text.n && strchr("{[|>", l.text.p[from]) != NULL)
+		g->to = g->from;
+}
+
+static struct group
+group_of(struct str text, struct line *first, const struct head *h)
+{
+	struct group g = { .next = first->next };
+
+	switch (h->form) {
+	case FORM_NONE:
+		break;
+	case FORM_PLAIN:
+		read_plain(text, first, h, &g);
+		break;
+	case FORM_BLOCK:
+		read_block(text, first, &g);
+		break;
+	case FORM_GOES_ON:
+		read_on(text, first, h, &g);
+		break;
+	case FORM_PAIR:
+		read_pair(text, first, &g);
+		break;
+	}
+	return g;
+}
+
+/* Where the next line begins that may be a head, at or behind the line at `at`. */
+static size_t
+next_candidate(struct str text, size_t at)
+{
+	while (at < text.n) {
+		const char *p = text.p + at;
+		const char *newline = memchr(p, '\n', text.n - at);
+		size_t n = newline != NULL ? (size_t)(newline - p) : text.n - at;
+		size_t next = at + n + (newline != NULL);
+
+		while (n > 0 && is_blank(p[n - 1]))
+			n--;
+		if (n > 0 && (ends_head[(unsigned char)p[n - 1]] |
+				 begins_pair[(unsigned char)p[0]]) != 0)
+			return at;
+		at = next;
+	}
+	return text.n;
+}
+
+size_t
+join_find(struct str text, struct spans *spans)
+{
+	size_t work = 0;
+
+	for (size_t at = next_candidate(text, 0); at < text.n;
+	     at = next_candidate(text, at)) {
+		struct line l = line_at(text, at);
+		const struct head h = head_of(&l);
+
+		at = l.next;
+		if (h.form == FORM_NONE)
+			continue;
+		struct group g = group_of(text, &l, &h);
+		work += g.next - l.begin;
+		at = g.next;
+		if (!value_is_harmless(str_sub(text, g.from, g.to - g.from)))
+			spans_add(spans, (struct span){ .from = g.from,
+					     .to = g.to,
+					     .kind = h.kind,
+					     .why = why_below,
+					     .code = g.code,
+					     .quote = { g.is_number ? '"' : '\0' } });
+	}
+	return work;
+}
+
+/* None of the last lines may begin a group that goes on behind them. */
+static bool
+is_between(struct str text)
+{
+	size_t end = text.n, at;
+
+	for (int n = 0; n <= JOIN_LINES && end > 0 && text.n - end < JOIN_BYTES; n++) {
+		size_t begin = 0;
+
+		end -= text.p[end - 1] == '\n';
+		if (str_rfind(str_sub(text, 0, end), '\n', &at))
+			begin = at + 1;
+		if (may_be_head(line_at(text, begin).text))
+			return false;
+		end = begin;
+	}
+	return true;
+}
+
+size_t
+join_open(struct str text)
+{
+	if (is_between(text))
+		return text.n;
+	for (size_t at = 0; at < text.n;) {
+		struct line l = line_at(text, at);
+		const struct head h = head_of(&l);
+
+		at = l.next;
+		if (h.form == FORM_NONE)
+			continue;
+		struct group g = group_of(text, &l, &h);
+		if (g.is_open)
+			return l.begin;
+		at = g.next;
+	}
+	return text.n;
+}

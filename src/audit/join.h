@@ -1,0 +1,26 @@
+/*
+ * join.h - a key in one line, its value in the next ones
+ *
+ * "password: |" and what is indented below it, "password:" or a JSON member's name alone
+ * in its line, a value that a backslash carries on, "name: DB_PASSWORD" above "value:
+ * ...". Lines are read one by one and belong together in groups that do not overlap, of
+ * at most JOIN_LINES and JOIN_BYTES behind the first: so that who has a text in pieces
+ * can cut it between two groups and finds the same.  Pure; any thread.
+ */
+#ifndef WEIR_AUDIT_JOIN_H
+#define WEIR_AUDIT_JOIN_H
+
+#include "audit/span.h"
+
+#define JOIN_LINES 16
+#define JOIN_BYTES 4096
+
+/* Adds the values in lines below their keys; returns what it cost, in bytes. */
+size_t join_find(struct str text, struct spans *spans);
+/*
+ * Where the group begins, of those in `text`, which whole lines may follow, whose last
+ * line is not there yet; text.n: there is none.
+ */
+size_t join_open(struct str text);
+
+#endif
