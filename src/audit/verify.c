@@ -570,7 +570,7 @@ end_torn(struct audit_verify *v)
 static void
 end_signatures(struct audit_verify *v)
 {
-	if (v->o.signer == NULL || !v->has_head)
+	if (v->o.signer == NULL)
 		return;
 	if (v->sums.is_signed == 0)
 		say_of(v, v->file, 0, "signature",
@@ -604,6 +604,11 @@ end_anchors(struct audit_verify *v)
 			    "its end was cut off, or records were changed",
 			    a->lines);
 	}
+	if (all != NULL && older == all->n && v->has_head)
+		say_of(v, v->file, 0, "anchor",
+		    "has no checkpoint that %s vouches for: this is another log, or "
+		    "records were changed",
+		    v->o.anchor_file);
 	v->file = v->o.anchor_file;
 	v->line = 0;
 	if (older > 0)

@@ -13,15 +13,17 @@
 static bool
 fill(struct buf *to, FILE *f)
 {
-	size_t n = 1;
-	char *room;
+	size_t n = 1, left;
 
 	setvbuf(f, NULL, _IONBF, 0);
-	while (n > 0 && (room = buf_room(to, PIECE)) != NULL) {
-		n = fread(room, 1, PIECE, f);
+	while (n > 0 && (left = to->max - to->n) > 0) {
+		size_t most = left < PIECE ? left : PIECE;
+		char *room = buf_room(to, most);
+
+		n = fread(room, 1, most, f);
 		buf_grew(to, n);
 	}
-	return n == 0 && !ferror(f);
+	return (n == 0 || fgetc(f) == EOF) && !ferror(f);
 }
 
 bool

@@ -137,6 +137,55 @@ def test_verify_takes_the_anchor_and_the_key_from_the_configuration(weir, upstre
     assert verify().returncode == 66
 
 
+def checked(*arguments):
+    """Its exit status and what it says."""
+    done = subprocess.run([binary(), "audit", "verify", *map(str, arguments)], check=False, capture_output=True, text=True)
+    return done.returncode, done.stdout + done.stderr
+
+
+@pytest.fixture
+def vouched(weir, upstream, connect, key, tmp_path):
+    """A log whose checkpoints are signed, and anchored in the file `anchor`."""
+    proxy = weir([http(NAME)], {"audit": {"sign": "file:%s" % key["private"], "anchor": str(tmp_path / "anchor")}})
+    assert get(connect(proxy)).status == 200
+    proxy.stop()
+    return proxy.config["audit"]["path"]
+
+
+def test_verify_takes_a_public_key_from_a_file(vouched, key, tmp_path):
+    status, said = checked("--public-key", key["public"], vouched)
+    assert status == 0 and " 2 signatures verified" in said, said
+    other = tmp_path / "other.pem"
+    subprocess.run(["openssl", "genpkey", "-algorithm", "ed25519", "-out", str(other)], check=True, capture_output=True)
+    assert checked("--public-key", other, vouched)[0] == 1
+    other.write_bytes(b"\n" * (1 << 16) + other.read_bytes())
+    status, said = checked("--public-key", other, vouched)
+    assert status == 66 and "too large" in said, said
+
+
+@pytest.mark.parametrize("left", [b"", b"what is no record"])
+def test_a_log_that_was_emptied_is_not_in_order(vouched, key, tmp_path, left):
+    with open(vouched, "wb") as f:
+        f.write(left)
+    for more in (["--public-key", key["public"]], ["--anchor", tmp_path / "anchor"]):
+        status, said = checked(*more, vouched)
+        assert status == 1, said
+
+
+def test_another_log_than_the_one_that_was_anchored_is_not_in_order(vouched, tmp_path):
+    """Not even one that says it is the end of a longer and younger one."""
+    head, forged = "1" * 64, []
+    for n in range(1, 4):
+        forged.append('{"v":1,"ts":"2999-01-01T00:00:00.000000Z","seq":%d,"kind":"system","phase":"final","event":"reload"'
+                      ',"prev":"%s"}' % (n, head))
+        head = hashlib.sha256(forged[-1].encode()).hexdigest()
+    with open(vouched, "w", encoding="ascii") as f:
+        f.write("\n".join(forged) + "\n")
+    assert checked(vouched)[0] == 0
+    status, said = checked("--anchor", tmp_path / "anchor", vouched)
+    assert status == 1 and "no checkpoint that" in said, said
+
+
 @pytest.mark.parametrize("kind", ["rsa", "public", "passphrase", "nonsense"])
 def test_what_cannot_sign_is_an_error_of_the_configuration(weir, key, tmp_path, kind):
     bad = tmp_path / "bad.pem"
