@@ -132,15 +132,20 @@ drop_pem(struct redact_stream *s, size_t end)
 
 /* ---- header fields */
 
-/* Where the last field ends behind which another begins: until then it may go on. */
+/*
+ * Where the last field ends behind which another begins: until then it may go on.  What
+ * was looked at before says nothing new, but for a newline at its end.
+ */
 static size_t
 fields_end(struct redact_stream *s)
 {
-	struct str text = piece(s, s->begin, s->held.n);
+	size_t from = s->looked > s->begin ? s->looked - 1 : s->begin;
+	struct str text = piece(s, from, s->held.n);
 	size_t at;
 
+	s->looked = s->held.n;
 	while (str_rfind(text, '\n', &at)) {
-		size_t next = s->begin + at + 1;
+		size_t next = from + at + 1;
 
 		if (next < s->held.n && s->held.p[next] != ' ' && s->held.p[next] != '\t')
 			return next;
@@ -293,8 +298,7 @@ take_lines(struct redact_stream *s, struct buf *out)
 static void
 take_fields(struct redact_stream *s, struct buf *out)
 {
-	if (lines_end(s) > 0)
-		give_out(s, fields_end(s), out);
+	give_out(s, fields_end(s), out);
 	if (is_too_large(s, s->held.n))
 		give_up(s, out);
 }

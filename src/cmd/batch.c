@@ -439,7 +439,7 @@ batch_run(const struct scene *scene)
 	ssize_t n;
 	int status = EXIT_YES;
 
-	while ((n = getline(&text, &cap, stdin)) >= 0) {
+	while (!ferror(stdout) && (n = getline(&text, &cap, stdin)) >= 0) {
 		struct str line = { text, (size_t)n };
 
 		if (str_ends(line, STR("\n")))

@@ -101,8 +101,8 @@ is_one_of(const char *word, const char *a, const char *b, const char *c)
 	return strcmp(word, a) == 0 || strcmp(word, b) == 0 || strcmp(word, c) == 0;
 }
 
-int
-main(int argc, char **argv)
+static int
+run(int argc, char **argv)
 {
 	static char help_option[] = "--help";
 
@@ -115,4 +115,16 @@ main(int argc, char **argv)
 	if (argc < 3 || is_one_of(argv[2], "help", "--help", "-h"))
 		return print_usage(stdout, EXIT_YES);
 	return run_command(2, (char *[]){ argv[2], help_option, NULL });
+}
+
+/* A yes that nobody could be told, such as half an export on a full disk, is none. */
+int
+main(int argc, char **argv)
+{
+	int code = run(argc, argv);
+
+	if (fflush(stdout) == 0 && !ferror(stdout))
+		return code;
+	fputs("weir: not all of the answer could be written\n", stderr);
+	return code == EXIT_YES ? EXIT_UNAVAILABLE : code;
 }

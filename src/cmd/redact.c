@@ -3,12 +3,14 @@
  */
 #include <errno.h>
 #include <getopt.h>
+#include <poll.h>
 #include <stdio.h>
 #include <string.h>
 #include <unistd.h>
 
 #include "audit/stream.h"
 #include "cmd/main.h"
+#include "cmd/output.h"
 #include "cmd/usage.h"
 #include "conf/settings.h"
 #include "wire/json.h"
@@ -171,18 +173,13 @@ fail(int code, const char *what)
 	return code;
 }
 
-static bool
-write_all(struct buf *out)
+/* Somebody made it non-blocking, for all who have it. */
+static void
+wait_for_input(void)
 {
-	for (size_t at = 0; at < out->n;) {
-		ssize_t n = write(STDOUT_FILENO, out->p + at, out->n - at);
+	struct pollfd p = { .fd = STDIN_FILENO, .events = POLLIN };
 
-		if (n < 0 && errno != EINTR)
-			return false;
-		at += n > 0 ? (size_t)n : 0;
-	}
-	buf_reset(out);
-	return true;
+	(void)poll(&p, 1, -1);
 }
 
 /* 0 at the end, -1: it cannot be read. */
@@ -191,9 +188,10 @@ read_some(char *to, size_t n)
 {
 	ssize_t got;
 
-	do
-		got = read(STDIN_FILENO, to, n);
-	while (got < 0 && errno == EINTR);
+	while (
+	    (got = read(STDIN_FILENO, to, n)) < 0 && (errno == EINTR || errno == EAGAIN))
+		if (errno == EAGAIN)
+			wait_for_input();
 	return got;
 }
 
@@ -216,15 +214,15 @@ filter(const struct redactor *r, const struct options *o)
 	buf_init(&out, 256 * STREAM_UNIT_MAX);
 	if (o->is_explained)
 		redact_stream_explain(&stream, tell, &out);
-	while ((n = read_some(piece, PIECE)) > 0 && code == EXIT_YES) {
+	while (code == EXIT_YES && (n = read_some(piece, PIECE)) > 0) {
 		redact_stream_feed(&stream, (struct str){ piece, (size_t)n }, &out);
-		if (!write_all(&out))
+		if (!output_flush(&out))
 			code = fail(EXIT_UNAVAILABLE, "standard output");
 	}
 	if (n < 0)
 		code = fail(EXIT_NOINPUT, "standard input");
 	redact_stream_end(&stream, &out);
-	if (code != EXIT_UNAVAILABLE && !write_all(&out))
+	if (code != EXIT_UNAVAILABLE && !output_flush(&out))
 		code = fail(EXIT_UNAVAILABLE, "standard output");
 	redact_stream_fini(&stream);
 	buf_fini(&out);
@@ -265,7 +263,7 @@ fingerprint(const struct redactor *r)
 	buf_init(&out, PIECE);
 	redact_mark(r, redact_kind(r, secret), secret, &out);
 	buf_char(&out, '\n');
-	if (!write_all(&out))
+	if (!output_flush(&out))
 		code = fail(EXIT_UNAVAILABLE, "standard output");
 	buf_fini(&out);
 	return code;

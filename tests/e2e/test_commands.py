@@ -252,3 +252,22 @@ def test_help_version_and_usage():
     for command in ("run", "check", "explain", "redact"):
         told = weir(command, "--help")
         assert told.returncode == 0 and told.stdout.startswith("usage: weir " + command)
+
+
+@pytest.mark.parametrize("arguments", [["--version"], ["help"], ["redact", "--help"], ["check", "--defaults"],
+                                       ["token", "keygen"], ["explain", "--batch"], ["explain", "example.com:443"]])
+def test_an_answer_that_cannot_be_written_is_no_success(tmp_path, arguments):
+    with open("/dev/full", "wb") as full:
+        done = subprocess.run([binary(), *arguments], input=b'{"id": "1"}\n', stdout=full, stderr=subprocess.PIPE,
+                              cwd=tmp_path, check=False)
+    assert done.returncode == 69 and b"not all of the answer" in done.stderr, done
+
+
+@pytest.mark.parametrize("arguments", [["explain", "--batch"], ["meter", "--batch"]])
+def test_a_batch_whose_answers_cannot_be_written_reads_no_further(arguments):
+    with open("/dev/full", "wb") as full:
+        weir = subprocess.Popen([binary(), *arguments], stdin=subprocess.PIPE, stdout=full, stderr=subprocess.DEVNULL)
+    with weir, weir.stdin as stdin:
+        stdin.write(b"{}\n")
+        stdin.flush()
+        assert weir.wait(timeout=30) != 0

@@ -1,11 +1,15 @@
 """weir redact in a pipe: what a program beside it sees, and when."""
+import fcntl
 import signal
+import socket
+import struct
 import subprocess
+import termios
 import threading
 
 import pytest
 
-from rig.weir import binary
+from rig.weir import binary, wait_for
 
 pytestmark = pytest.mark.command
 
@@ -17,8 +21,8 @@ def pipe():
     """A weir that reads what the test writes; ended with the test."""
     started = []
 
-    def start(*arguments):
-        weir = subprocess.Popen([binary(), "redact", *arguments], stdin=subprocess.PIPE, stdout=subprocess.PIPE,
+    def start(*arguments, stdout=subprocess.PIPE):
+        weir = subprocess.Popen([binary(), "redact", *arguments], stdin=subprocess.PIPE, stdout=stdout,
                                 stderr=subprocess.PIPE, bufsize=0)
         started.append(weir)
         return weir
@@ -27,7 +31,7 @@ def pipe():
     for weir in started:
         weir.kill()
         weir.wait()
-        for stream in (weir.stdin, weir.stdout, weir.stderr):
+        for stream in filter(None, (weir.stdin, weir.stdout, weir.stderr)):
             stream.close()
 
 
@@ -69,6 +73,45 @@ def test_who_stops_reading_ends_it(pipe):
         pass
     assert weir.wait(timeout=30) == -signal.SIGPIPE  # as any filter
     assert weir.stderr.read() == b""
+
+
+def test_an_output_that_cannot_be_written_ends_it_though_no_more_input_comes(pipe):
+    with open("/dev/full", "wb") as full:
+        weir = pipe(stdout=full)
+    weir.stdin.write(b"a line\n")
+    assert weir.wait(timeout=30) == 69
+    assert b"No space left" in weir.stderr.read()
+
+
+def test_descriptors_that_somebody_made_non_blocking_are_waited_for():
+    ours, its = socket.socketpair()
+    its.setblocking(False)
+    with its, subprocess.Popen([binary(), "redact"], stdin=its, stdout=its) as weir:
+        its.close()
+        writer = threading.Thread(target=lambda: (ours.sendall(b"a line\n" * 200000), ours.shutdown(socket.SHUT_WR)))
+        writer.start()
+        with ours.makefile("rb") as said:
+            assert said.read() == b"a line\n" * 200000
+        writer.join()
+        ours.close()
+        assert weir.wait() == 0
+
+
+def is_read(stream):
+    """Nothing is left in the pipe."""
+    return struct.unpack("i", fcntl.ioctl(stream, termios.FIONREAD, bytes(4)))[0] == 0
+
+
+def test_a_field_is_answered_when_the_next_one_begins(pipe):
+    weir = pipe("--as", "header")
+    for n in range(3):
+        weir.stdin.write(b"Next-%d: a\n b\n" % n)
+        wait_for(lambda: is_read(weir.stdin), what="a weir that reads")
+        weir.stdin.write(b"A")
+        said = b""
+        while not said.endswith(b" b\n"):
+            said += weir.stdout.read(4096)
+        assert b"Next-%d: a\n b\n" % n in said
 
 
 def test_a_reader_that_is_slow_gets_all_of_it(pipe):
