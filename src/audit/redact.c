@@ -14,6 +14,7 @@
 #include "audit/join.h"
 #include "audit/mark.h"
 #include "audit/scan.h"
+#include "audit/wide.h"
 #include "base/count.h"
 #include "base/exit.h"
 
@@ -88,6 +89,35 @@ better_kind(const struct redactor *r, const struct span *span, struct str secret
 	return kind != NULL ? kind : span->kind;
 }
 
+/* In UTF-16, whichever way round: a NUL between the mark's bytes, and behind the last
+ * one when the secret had one there. */
+static void
+widen(struct str mark, bool has_last, struct buf *out)
+{
+	for (size_t i = 0; i < mark.n; i++) {
+		buf_char(out, mark.p[i]);
+		if (i + 1 < mark.n || has_last)
+			buf_char(out, '\0');
+	}
+}
+
+static void
+put_mark(const struct redactor *r, const char *kind, struct str secret, const char *quote,
+    struct str raw, struct buf *out)
+{
+	struct buf mark;
+
+	buf_init(&mark, 256);
+	buf_text(&mark, quote);
+	marker_print(r->marker, kind, secret, &mark);
+	buf_text(&mark, quote);
+	if (raw.n > 2 && raw.p[1] == '\0')
+		widen(buf_view(&mark), raw.p[raw.n - 1] == '\0', out);
+	else
+		buf_str(out, buf_view(&mark));
+	buf_fini(&mark);
+}
+
 static void
 print_mark(
     const struct redactor *r, struct str text, const struct span *span, struct buf *out)
@@ -109,9 +139,7 @@ print_mark(
 		}
 		kind = better_kind(r, span, secret);
 	}
-	buf_text(out, span->quote);
-	marker_print(r->marker, kind, secret, out);
-	buf_text(out, span->quote);
+	put_mark(r, kind, secret, span->quote, raw, out);
 	buf_fini(&plain);
 }
 
@@ -144,6 +172,7 @@ find(const struct redactor *r, enum redact_as as, struct str text, struct spans 
 	case REDACT_TEXT:
 		scan_text(&scan, text, 0, SCAN_TEXT);
 		joined = join_find(text, spans);
+		wide_find(&scan, r->known, text);
 		break;
 	case REDACT_JSON:
 		form_json(&scan, text);

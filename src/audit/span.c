@@ -248,10 +248,20 @@ step_html(struct str rest, struct step *step)
 	return false;
 }
 
+/* A character of UTF-16 that ASCII has, too; the last one may lack its NUL. */
+static bool
+step_wide(struct str rest, struct step *step)
+{
+	*step =
+	    (struct step){ rest.n > 1 && rest.p[1] == '\0' ? 2 : 1, 1, { rest.p[0] } };
+	return true;
+}
+
 static bool (*const steps[])(struct str, struct step *) = {
 	[SPAN_PERCENT] = step_percent,
 	[SPAN_JSON] = step_json,
 	[SPAN_HTML] = step_html,
+	[SPAN_WIDE] = step_wide,
 };
 
 bool
@@ -320,7 +330,7 @@ requote(char quote[static SPAN_QUOTE_MAX], enum span_code code)
 	size_t n = 0;
 
 	memcpy(inner, quote, sizeof(inner));
-	if (quote[0] == '\0' || code == SPAN_PLAIN)
+	if (quote[0] == '\0' || code == SPAN_PLAIN || code == SPAN_WIDE)
 		return;
 	if (code != SPAN_JSON) {
 		snprintf(

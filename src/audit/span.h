@@ -10,7 +10,7 @@
 #include "base/str.h"
 
 /* How the secret is written, so that its mark is made over the secret itself. */
-enum span_code { SPAN_PLAIN, SPAN_PERCENT, SPAN_JSON, SPAN_HTML };
+enum span_code { SPAN_PLAIN, SPAN_PERCENT, SPAN_JSON, SPAN_HTML, SPAN_WIDE };
 
 #define SPAN_QUOTE_MAX 16
 

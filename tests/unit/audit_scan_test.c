@@ -195,6 +195,78 @@ test_a_secret_is_found_in_codes_three_deep(void **state)
 	redactor_free(r);
 }
 
+static struct buf
+streamed(const struct redactor *r, enum redact_as as, struct str in, size_t first)
+{
+	struct redact_stream s;
+	struct buf out;
+
+	buf_init(&out, 1 << 24);
+	redact_stream_init(&s, r, as);
+	redact_stream_feed(&s, str_sub(in, 0, first), &out);
+	redact_stream_feed(&s, str_sub(in, first, in.n), &out);
+	redact_stream_end(&s, &out);
+	redact_stream_fini(&s);
+	return out;
+}
+
+/* As UTF-16; a character's NUL stands behind it or before it. */
+static void
+put_wide(struct buf *b, bool is_big, const char *text)
+{
+	for (; *text != '\0'; text++) {
+		buf_char(b, is_big ? '\0' : *text);
+		buf_char(b, is_big ? *text : '\0');
+	}
+}
+
+static struct buf
+narrowed(struct str wide, bool is_big)
+{
+	struct buf b;
+
+	buf_init(&b, 1 << 16);
+	assert_int_equal(wide.n % 2, 0);
+	for (size_t i = 0; i < wide.n; i += 2) {
+		assert_int_equal(wide.p[i + !is_big], 0);
+		buf_char(&b, wide.p[i + is_big]);
+	}
+	return b;
+}
+
+static void
+test_utf_16_is_searched_and_stays_utf_16(void **state)
+{
+	struct redactor *r = keyed();
+
+	(void)state;
+	for (int is_big = 0; is_big < 2; is_big++) {
+		struct buf in;
+
+		buf_init(&in, 1 << 16);
+		put_wide(&in, is_big != 0,
+		    "a line\r\ntoken " TOKEN "\r\npassword=hunter2\nmax_tokens=4096 x\n");
+		struct buf out = redacted(r, REDACT_TEXT, buf_view(&in));
+		struct buf got = narrowed(buf_view(&out), is_big != 0);
+		assert_true(!holds(&got, BODY) && !holds(&got, "hunter2"));
+		assert_true(holds(&got, "a line\r\ntoken ~redacted.github.k1."));
+		assert_true(holds(&got, "~\nmax_tokens=4096 x\n"));
+		struct buf again = redacted(r, REDACT_TEXT, buf_view(&out));
+		assert_true(str_eq(buf_view(&again), buf_view(&out)));
+		for (size_t at = 0; at < in.n; at++) {
+			struct buf parts = streamed(r, REDACT_TEXT, buf_view(&in), at);
+
+			assert_true(str_eq(buf_view(&parts), buf_view(&out)));
+			buf_fini(&parts);
+		}
+		buf_fini(&in);
+		buf_fini(&out);
+		buf_fini(&got);
+		buf_fini(&again);
+	}
+	redactor_free(r);
+}
+
 static void
 test_base64_is_found_wherever_in_a_run_it_begins(void **state)
 {
@@ -760,21 +832,6 @@ test_where_code_may_not_be_written_patterns_are_interpreted(void **state)
 
 /* ---- streams */
 
-static struct buf
-streamed(const struct redactor *r, enum redact_as as, struct str in, size_t first)
-{
-	struct redact_stream s;
-	struct buf out;
-
-	buf_init(&out, 1 << 24);
-	redact_stream_init(&s, r, as);
-	redact_stream_feed(&s, str_sub(in, 0, first), &out);
-	redact_stream_feed(&s, str_sub(in, first, in.n), &out);
-	redact_stream_end(&s, &out);
-	redact_stream_fini(&s);
-	return out;
-}
-
 static void
 test_wherever_it_is_split_a_stream_gives_the_same(void **state)
 {
@@ -870,6 +927,7 @@ main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_a_secret_is_found_in_each_code),
 		cmocka_unit_test(test_a_secret_is_found_in_codes_three_deep),
+		cmocka_unit_test(test_utf_16_is_searched_and_stays_utf_16),
 		cmocka_unit_test(test_base64_is_found_wherever_in_a_run_it_begins),
 		cmocka_unit_test(
 		    test_secrets_go_from_where_they_stand_and_the_rest_stays),
