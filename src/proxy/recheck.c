@@ -12,11 +12,20 @@ is_shared(const struct engine *e)
 	return e->ledger != NULL && ledger_is_shared(e->ledger);
 }
 
+/*
+ * How old a word may be, and how long until it is looked at again: no word is then older
+ * than both together, not even one that was all but too old at the last look.
+ */
+static int64_t
+half(const struct engine *e)
+{
+	return e->snapshot->settings->sessions_recheck / 2;
+}
+
 bool
 recheck_is_due(const struct engine *e, struct session *s, const struct grant *g)
 {
-	return is_shared(e) && session_is_stale(s, g->jti, clock_wall_ms(),
-				   e->snapshot->settings->sessions_recheck);
+	return is_shared(e) && session_is_stale(s, g->jti, clock_wall_ms(), half(e));
 }
 
 struct ledger_op *
@@ -47,7 +56,7 @@ recheck_learn(struct engine *e, const struct grant *g, enum ledger_answer a)
 static void
 rest(struct recheck *r)
 {
-	timer_set(r->e->loop, &r->timer, r->e->snapshot->settings->sessions_recheck);
+	timer_set(r->e->loop, &r->timer, half(r->e));
 }
 
 static void

@@ -3,9 +3,9 @@
  *
  * Instances that share a ledger learn from it alone what an operator revoked at one of
  * them.  So no exchange begins on a token about which the ledger's last word is older
- * than sessions.recheck (recheck_is_due(), WHO asks then), and each connection asks again
- * as often for what it has open.  A ledger that is away ends nothing: sessions that are
- * open go on without it.
+ * than half of sessions.recheck (recheck_is_due(), WHO asks then), and each connection
+ * looks as often for what it has open: nothing goes on upon a word older than the whole.
+ * A ledger that is away ends nothing: sessions that are open go on without it.
  *
  * On the connection's loop.
  */

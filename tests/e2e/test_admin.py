@@ -6,6 +6,7 @@ import shutil
 import socket
 import subprocess
 import tempfile
+import time
 
 import pytest
 
@@ -169,9 +170,9 @@ def pair(admin, guarded, tmp_path):  # noqa: F811
     (tmp_path / "redis").mkdir()
     redis = rig_redis.Redis(tmp_path / "redis")
 
-    def make(rules):
+    def make(rules, recheck="1s"):
         config = {"ledger": {"url": redis.url}}
-        more = {"bind": "none", "recheck": "1s"}
+        more = {"bind": "none", "recheck": recheck}
         there = dict(config, listen={"proxy": ["127.0.0.1:%d" % free_port()], "health": ["127.0.0.1:%d" % free_port()]})
         here, there = admin(rules, config=config, **more), guarded(rules, config=there, **more)
         wait_for(lambda: ctl(here, "health")[0] == 0, START_WAIT, "the ledger")
@@ -194,6 +195,23 @@ def test_what_is_revoked_at_one_ends_at_all_that_share_the_ledger(pair, echo, up
     is_refusal(ask(connect(there), token), 403, "session_revoked")
     bystander.send(b"still here")
     assert bystander.read_until(lambda data: b"still here" in data)
+
+
+def test_what_begins_on_an_old_word_ends_before_the_word_is_too_old(pair, echo, upstream, connect):
+    """The clock here is two tokens: one ends when the word is old, one before it would have been looked at again."""
+    here, there, _ = pair([http(NAME), tcp("raw.test", [echo.port])], recheck="6s")
+    wait_for(lambda: there.metric("weir_ledger_up") == 1, START_WAIT, "the ledger")
+    begun, where = int(time.time()), "raw.test:%d" % echo.port
+    other, token = tokens.mint(SECRET, "s2", exp=begun + 3), tokens.mint(SECRET, "s1", exp=begun + 8)
+    with connect(there) as first:  # closed: what stays open would ask for all
+        assert ask(first, token).status == 200
+    assert ctl(here, "revoke", "acme", "s1")[0] == 0
+    clock, client = connect(there), connect(there)
+    assert tunnel(clock, other, where).status == 200
+    clock.read_all()
+    tunnel(client, token, where)
+    client.read_all()
+    assert there.finals(3)[-1]["reason"] == "session_revoked"
 
 
 def test_who_begins_again_and_again_is_asked_after_too(pair, upstream, connect):
