@@ -333,7 +333,9 @@ read_on(struct str text, const struct line *first, const struct head *h, struct 
 	for (int n = 0; n < JOIN_LINES && goes_on(last); n++) {
 		if (!next_line(text, first->next, g->next, &l, g) || l.text.n == 0)
 			return;
-		g->from = first->begin + h->value;
+		if (n == 0) /* in code what follows is told from a secret by itself */
+			g->from = h->value + 1 == first->text.n ? l.begin + l.indent
+								: first->begin + h->value;
 		g->to = l.begin + l.text.n;
 		g->next = l.next;
 		last = l.text;

@@ -619,6 +619,7 @@ test_what_looks_random_and_is_no_secret_stays(void **state)
 		"value: b1",
 		"- name: token\n  value: \"\"\n- name: token\n  value: {a: b1}\nname: "
 		"x\nvalue: y",
+		"owner.secret = \\\n    self.validator.get_token_secret(\n  a1)\n",
 		"user=svc \\\n  next1\nrun --x \\\n --y2\npassword:\n  required\n",
 		"pass=5 pass: 1204 pass=99.5% pass: 12ms pass=ok pass: Not-Run pass=0x1f",
 		"pass: step2 went well, second pass: 3/4, bypass=hunter2x pass",
