@@ -157,13 +157,17 @@ upper(char c)
 /* In any case of letters, when it is folded. */
 static void
 add_pair(
-    uint16_t table[static 65536], int first, int second, bool is_folded, unsigned groups)
+    struct prefilter_pairs *to, int first, int second, bool is_folded, unsigned groups)
 {
+	if ((to->always & groups) == groups)
+		return;
+	if (first == ANY && second == ANY)
+		to->always |= (uint16_t)groups;
 	for (int a = first == ANY ? 0 : first; a <= (first == ANY ? 255 : first); a++)
 		for (int b = second == ANY ? 0 : second;
 		     b <= (second == ANY ? 255 : second); b++)
 			for (int cases = 0; cases < (is_folded ? 4 : 1); cases++)
-				table[prefilter_pair((const char[2]){
+				to->groups[prefilter_pair((const char[2]){
 				    (cases & 1) != 0 ? upper((char)a) : (char)a,
 				    (cases & 2) != 0 ? upper((char)b) : (char)b })] |=
 				    (uint16_t)groups;
@@ -181,7 +185,7 @@ group_of(struct str literal, unsigned groups)
 
 /* The literal's bytes, four of them from `at` on; what is not of it may be any. */
 static void
-add_four(uint16_t table[static 65536], struct str literal, int at, bool is_folded,
+add_four(struct prefilter_pairs *to, struct str literal, int at, bool is_folded,
     unsigned group)
 {
 	int byte[4];
@@ -192,8 +196,8 @@ add_four(uint16_t table[static 65536], struct str literal, int at, bool is_folde
 		byte[i] =
 		    k >= 0 && k < (int)literal.n ? (unsigned char)literal.p[k] : ANY;
 	}
-	add_pair(table, byte[0], byte[1], is_folded, group);
-	add_pair(table, byte[2], byte[3], is_folded, group << 8);
+	add_pair(to, byte[0], byte[1], is_folded, group);
+	add_pair(to, byte[2], byte[3], is_folded, group << 8);
 }
 
 /* What is short has groups of its own: its pairs say little, least of all of others. */
@@ -218,9 +222,9 @@ add_literal(struct prefilter *f, struct str literal, bool is_folded)
 		even = group_of(literal, EVEN_GROUPS);
 		odd = literal.n == 4 ? EVEN_THREE : even;
 	}
-	add_four(f->pair, literal, 0, is_folded, exact);
-	add_four(f->even, literal, 0, is_folded, even);
-	add_four(f->even, literal, literal.n > 3 ? 1 : -1, is_folded, odd);
+	add_four(&f->pair, literal, 0, is_folded, exact);
+	add_four(&f->even, literal, 0, is_folded, even);
+	add_four(&f->even, literal, literal.n > 3 ? 1 : -1, is_folded, odd);
 }
 
 void

@@ -28,8 +28,13 @@
 #define PREFILTER_THREE 0x20U
 #define PREFILTER_GROUPS 5 /* of what is longer */
 
+struct prefilter_pairs {
+	uint16_t groups[65536];
+	uint16_t always; /* groups that all of them have */
+};
+
 struct prefilter {
-	uint16_t pair[65536], even[65536];
+	struct prefilter_pairs pair, even;
 	uint32_t looks[256];           /* the scan's: what may begin with a byte */
 	uint32_t name_ends[NAME_ENDS]; /* how a key's name ends that says something */
 };
@@ -50,7 +55,8 @@ prefilter_pair(const char *p)
 static inline unsigned
 prefilter_four(const struct prefilter *f, const char *p)
 {
-	return f->pair[prefilter_pair(p)] & f->pair[prefilter_pair(p + 2)] >> 8;
+	return f->pair.groups[prefilter_pair(p)] &
+	       f->pair.groups[prefilter_pair(p + 2)] >> 8;
 }
 
 /* The same at any place of a text; near its end less is known. */
@@ -60,8 +66,8 @@ prefilter_groups(const struct prefilter *f, struct str text, size_t at)
 	if (at + 4 <= text.n)
 		return prefilter_four(f, text.p + at);
 	if (at + 2 <= text.n)
-		return f->pair[prefilter_pair(text.p + at)] & 0xff;
-	return f->pair[prefilter_pair((const char[2]){ text.p[at], '\0' })] &
+		return f->pair.groups[prefilter_pair(text.p + at)] & 0xff;
+	return f->pair.groups[prefilter_pair((const char[2]){ text.p[at], '\0' })] &
 	       PREFILTER_ONE;
 }
 
@@ -72,9 +78,11 @@ prefilter_groups(const struct prefilter *f, struct str text, size_t at)
 static inline size_t
 prefilter_skip(const struct prefilter *f, const char *p)
 {
-	unsigned a = f->even[prefilter_pair(p)], b = f->even[prefilter_pair(p + 2)],
-		 c = f->even[prefilter_pair(p + 4)], d = f->even[prefilter_pair(p + 6)],
-		 e = f->even[prefilter_pair(p + 8)];
+	unsigned a = f->even.groups[prefilter_pair(p)],
+		 b = f->even.groups[prefilter_pair(p + 2)],
+		 c = f->even.groups[prefilter_pair(p + 4)],
+		 d = f->even.groups[prefilter_pair(p + 6)],
+		 e = f->even.groups[prefilter_pair(p + 8)];
 
 	if (((a & b >> 8) | (b & c >> 8) | (c & d >> 8) | (d & e >> 8)) == 0)
 		return 8; /* most */
