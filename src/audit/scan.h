@@ -6,8 +6,8 @@
  * written in a code: percent, JSON's and HTML's escapes, base64, hex, three deep.
  * One walk from left to right; each byte is looked at a bounded number of times,
  * and a budget holds should a rule ever break that.
- * No secret is in two lines but a private key's, and what join.h knows: lines are judged one by one, so
- * that it does not matter which of them come together.
+ * No secret is in two lines but a private key's, and what join.h knows: lines are judged
+ * one by one, so that it does not matter which of them come together.
  */
 #ifndef WEIR_AUDIT_SCAN_H
 #define WEIR_AUDIT_SCAN_H
