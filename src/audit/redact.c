@@ -238,16 +238,28 @@ settle(const struct redactor *r, enum redact_as as, struct str in, size_t most,
 	return masked;
 }
 
-/* The lines that [from, to) stands in. */
+static bool
+is_blank(char c)
+{
+	return c == ' ' || c == '\t';
+}
+
+/* The lines that [from, to) stands in; of header fields, those that they go on in, too.
+ */
 static struct str
-lines_around(struct str text, size_t from, size_t to)
+lines_around(struct str text, enum redact_as as, size_t from, size_t to)
 {
 	size_t begin = 0, end = text.n, n;
 
 	if (str_rfind(str_sub(text, 0, from), '\n', &n))
 		begin = n + 1;
+	while (as == REDACT_HEADER && begin > 0 && is_blank(text.p[begin]))
+		begin = str_rfind(str_sub(text, 0, begin - 1), '\n', &n) ? n + 1 : 0;
 	if (str_find(str_sub(text, to, text.n), '\n', &n))
 		end = to + n;
+	while (as == REDACT_HEADER && end + 1 < text.n && is_blank(text.p[end + 1]))
+		end = str_find(str_sub(text, end + 1, text.n), '\n', &n) ? end + 1 + n
+									 : text.n;
 	return str_sub(text, begin, end - begin);
 }
 
@@ -269,8 +281,8 @@ take_spans(struct spans *to, struct spans *from, size_t first, size_t begin, siz
 }
 
 /*
- * Lines are judged one by one, and only those in which something was found are looked
- * at again; what `most` cuts off is not looked at at all.
+ * Lines and header fields are judged one by one, and only those in which something was
+ * found are looked at again; what `most` cuts off is not looked at at all.
  */
 static size_t
 settle_lines(const struct redactor *r, enum redact_as as, struct str in, size_t most,
@@ -281,14 +293,14 @@ settle_lines(const struct redactor *r, enum redact_as as, struct str in, size_t 
 
 	for (size_t i = 0; i < spans->n && out->n - begun < most;) {
 		struct span *span = &spans->span[i];
-		struct str lines = lines_around(in, span->from, span->to);
+		struct str lines = lines_around(in, as, span->from, span->to);
 		size_t begin = (size_t)(lines.p - in.p);
 		/* a span of many lines and one more in its last line */
 		for (size_t k = i; k < spans->n && spans->span[k].from < begin + lines.n;
 		     k++)
 			if (spans->span[k].to > begin + lines.n)
 				lines.n = (size_t)(lines_around(
-				    in, span->from, spans->span[k].to)
+				    in, as, span->from, spans->span[k].to)
 						       .n);
 
 		spans_reset(&some);
@@ -313,7 +325,7 @@ redact_part(const struct redactor *r, enum redact_as as, struct str in, size_t m
 	find(r, as, in, &spans);
 	if (spans.n == 0)
 		buf_str(out, in);
-	else if (as == REDACT_TEXT || as == REDACT_URL)
+	else if (as != REDACT_JSON)
 		masked = settle_lines(r, as, in, most, &spans, out);
 	else
 		masked = settle(r, as, in, most, &spans, out);
