@@ -75,7 +75,7 @@ def complaint(case):
     if case.get("unchanged"):
         return None if after == before else "there is no secret, but it was changed"
     for secret in case["secret_parts"]:
-        if any(as_bytes(piece) in after for piece in pieces(secret["a"] + secret["b"])):
+        if any(as_bytes(piece) in after for piece in pieces("".join(secret.values()))):
             return "a secret is seen"
     lost = [word for word in case["keep"] if as_bytes(word) not in after]
     if lost:
