@@ -313,16 +313,13 @@ is_behind_scheme(struct str first, struct str second)
 	return first.n > 0 && second.n > 0 && is_long;
 }
 
+/* With the word behind a scheme's name, when it looks like what it is the scheme of. */
 static void
-authorization_value(struct piece *p, const struct key *key, size_t at, struct value *v)
+take_behind_scheme(struct piece *p, const char *ends, struct value *v)
 {
-	bool is_line = false;
-	size_t skip = value_skip_scheme(str_sub(p->text, at, p->text.n), &is_line);
-	const char *ends = ends_of(p, key, is_line);
 	struct value next;
 
-	unquoted_value(p, at + skip, ends, v);
-	if (skip > 0 || v->to == p->text.n || !is_blank(p->text.p[v->to]))
+	if (v->to == p->text.n || !is_blank(p->text.p[v->to]))
 		return;
 	unquoted_value(p, skip_blanks(p->text, v->to), ends, &next);
 	if (is_behind_scheme(str_sub(p->text, v->from, v->to - v->from),
@@ -330,6 +327,27 @@ authorization_value(struct piece *p, const struct key *key, size_t at, struct va
 		v->to = next.to;
 		v->next = next.next;
 	}
+}
+
+static void
+authorization_value(struct piece *p, const struct key *key, size_t at, struct value *v)
+{
+	bool is_line = false;
+	size_t skip = value_skip_scheme(str_sub(p->text, at, p->text.n), &is_line);
+	const char *ends = ends_of(p, key, is_line);
+
+	unquoted_value(p, at + skip, ends, v);
+	if (skip == 0)
+		take_behind_scheme(p, ends, v);
+}
+
+/* token= Bearer VALUE: a scheme's name is no secret alone. */
+static void
+other_value(struct piece *p, const char *ends, size_t at, struct value *v)
+{
+	unquoted_value(p, at, ends, v);
+	if (value_skip_scheme(str_sub(p->text, v->from, p->text.n), &(bool){ false }) > 0)
+		take_behind_scheme(p, ends, v);
 }
 
 static void
@@ -342,7 +360,7 @@ find_value(
 	if (strcmp(kind, "authorization") == 0)
 		authorization_value(p, key, at, v);
 	else
-		unquoted_value(p, at, ends_of(p, key, strcmp(kind, "cookie") == 0), v);
+		other_value(p, ends_of(p, key, strcmp(kind, "cookie") == 0), at, v);
 	if (p->as == SCAN_URL || has_byte("?&", key->before))
 		v->code = SPAN_PERCENT;
 }
