@@ -78,20 +78,30 @@ pem_find(struct pem_search *search, struct str text, size_t from, size_t *at)
 	return false;
 }
 
-/* Behind the dashes of "-----END ...-----" at `at`; 0: it is not there. */
+static bool
+is_label_byte(char c)
+{
+	return (c >= 'A' && c <= 'Z') || ascii_is_digit(c) || c == ' ';
+}
+
+/*
+ * Behind the dashes of "-----END ...-----" at `at`; 0: it is not there.  What is no label
+ * (RFC 7468 3) may be a secret of another kind: only END is of the block then.
+ */
 static size_t
 end_line(struct str text, size_t at)
 {
+	static const char end[] = "-----END", dashes[] = "-----";
 	struct str rest = str_sub(text, at, LABEL_MAX + 16);
-	size_t n = 8;
+	size_t n = sizeof(end) - 1;
 
-	if (!str_starts(rest, STR("-----END")))
+	if (!str_starts(rest, STR(end)))
 		return 0;
-	while (n < rest.n && rest.p[n] != '-' && rest.p[n] != '\n' && rest.p[n] != '\\')
+	while (n < rest.n && is_label_byte(rest.p[n]))
 		n++;
-	for (size_t dashes = 0; dashes < 5 && n < rest.n && rest.p[n] == '-'; dashes++)
-		n++;
-	return at + n;
+	if (!str_starts(str_sub(rest, n, rest.n), STR(dashes)))
+		return at + sizeof(end) - 1;
+	return at + n + sizeof(dashes) - 1;
 }
 
 /* ---- a block in one line: "-----BEGIN...-----\nMIIE...\n-----END...-----" */

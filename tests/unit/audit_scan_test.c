@@ -300,6 +300,10 @@ static const struct {
 	{ "JSON in a line", REDACT_TEXT,
 	    "12 INFO env=[{\"name\":\"DB_PASSWORD\",\"value\":\"two wo|rds\"}] end",
 	    "two words", "] end" },
+	{ "a key behind a block's END", REDACT_TEXT,
+	    ("Private-Lines: 2\n-----END s|k-an"
+	     "t-api03-0123456789abcdefghijABCDEFGHIJ012 ok"),
+	    "0123456789abcdefghij", " ok" },
 	{ "a scheme behind a key", REDACT_TEXT, "token= Bearer abc|defGHIJ0123 ok",
 	    "abcdefGHIJ0123", " ok" },
 	{ "a scheme in a password", REDACT_TEXT, "password: Basic ZFhO|bGNqbw== end",
