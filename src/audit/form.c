@@ -59,15 +59,6 @@ top(struct walk *w)
 	return &w->level[w->depth];
 }
 
-static bool
-is_any(struct str s, const char *const *words)
-{
-	for (; *words != NULL; words++)
-		if (str_eq_nocase(s, str_of(*words)))
-			return true;
-	return false;
-}
-
 static const char why_name[] = "its name in JSON";
 static const char why_pair[] = "the name beside it";
 static const char why_above[] = "the name of what it is in";
@@ -84,7 +75,7 @@ is_jwk_member(struct str key, struct str text)
 	static const char *const members[] = { "d", "p", "q", "dp", "dq", "qi", "k",
 		NULL };
 
-	if (text.n < JWK_MIN || !is_any(key, members))
+	if (text.n < JWK_MIN || !str_is_any(key, members))
 		return false;
 	for (size_t i = 0; i < text.n; i++)
 		if (!ascii_is_alnum(text.p[i]) && text.p[i] != '-' && text.p[i] != '_')
@@ -114,7 +105,7 @@ describes(struct str key)
 		"deprecated", "contentEncoding", "contentMediaType", "discriminator",
 		NULL };
 
-	return is_any(key, words);
+	return str_is_any(key, words);
 }
 
 static bool
@@ -122,7 +113,7 @@ is_value_key(struct str key)
 {
 	static const char *const keys[] = { "value", "val", "string_value", NULL };
 
-	return is_any(key, keys);
+	return str_is_any(key, keys);
 }
 
 static const char *
@@ -269,7 +260,7 @@ note_argument(struct walk *w, struct str text)
 		l->pair = "password";
 		l->command = NULL; /* sshpass -p VALUE ssh -p 22 */
 	}
-	l->is_login = is_any(text, logins);
+	l->is_login = str_is_any(text, logins);
 	note_command(l, text);
 }
 
@@ -282,7 +273,7 @@ note_pair(struct walk *w, struct str text)
 
 	if (l->is_array)
 		note_argument(w, text);
-	else if (is_any(w->key, name_keys))
+	else if (str_is_any(w->key, name_keys))
 		note_name(w, text);
 }
 
@@ -442,7 +433,7 @@ on_open(struct walk *w, bool is_array, size_t at)
 	const char *kind = kind_of_value(w, &why);
 	struct level below = {
 		.is_array = is_array,
-		.is_names = !is_array && is_any(w->key, schema_keys),
+		.is_names = !is_array && str_is_any(w->key, schema_keys),
 		.kind = kind,
 		.begin = at - 1,
 		.is_value = may_be_held(w),

@@ -473,15 +473,6 @@ static const char why_element[] = "the element it is in";
 static const char why_attribute[] = "the attribute beside it";
 static const char why_sibling[] = "the element before it";
 
-static bool
-is_any(struct str s, const char *const *words)
-{
-	for (; *words != NULL; words++)
-		if (str_eq_nocase(s, str_of(*words)))
-			return true;
-	return false;
-}
-
 /* Where the tag begins, in this line, that ends at `at`: behind its <. */
 static bool
 tag_begin(const struct piece *p, size_t at, size_t *from)
@@ -578,11 +569,11 @@ read_tag(struct piece *p, struct str text, struct tag *tag)
 	p->scan->work += KEY_COST + text.n;
 	*tag = (struct tag){ .kind = element_kind(text, &at) };
 	while (next_attribute(text, &at, &name, &value)) {
-		if (tag->kind == NULL && is_any(name, names))
+		if (tag->kind == NULL && str_is_any(name, names))
 			tag->kind = name_kind(value, NAME_IN_TEXT);
-		if (is_any(name, values))
+		if (str_is_any(name, values))
 			tag->value = value;
-		if (str_eq_nocase(name, STR("type")) && is_any(value, buttons))
+		if (str_eq_nocase(name, STR("type")) && str_is_any(value, buttons))
 			tag->is_button = true;
 	}
 }

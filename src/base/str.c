@@ -74,6 +74,15 @@ str_eq_nocase(struct str a, struct str b)
 }
 
 bool
+str_is_any(struct str s, const char *const *words)
+{
+	for (; *words != NULL; words++)
+		if (str_eq_nocase(s, str_of(*words)))
+			return true;
+	return false;
+}
+
+bool
 str_ends(struct str s, struct str suffix)
 {
 	return s.n >= suffix.n && str_eq(str_sub(s, s.n - suffix.n, suffix.n), suffix);

@@ -108,8 +108,9 @@ str_find(struct str s, char c, size_t *at)
 	return true;
 }
 
-struct str str_of(const char *cstr);            /* NULL is the empty slice */
-bool str_eq_nocase(struct str a, struct str b); /* ASCII only */
+struct str str_of(const char *cstr);                     /* NULL is the empty slice */
+bool str_eq_nocase(struct str a, struct str b);          /* ASCII only */
+bool str_is_any(struct str s, const char *const *words); /* the same; NULL ends them */
 bool str_ends(struct str s, struct str suffix);
 bool str_rfind(struct str s, char c, size_t *at);
 struct str str_trim(struct str s); /* SP and HTAB, both ends */
