@@ -19,26 +19,24 @@ is_base64(char c)
 	return ascii_is_alnum(c) || c == '+' || c == '/' || c == '=';
 }
 
-static bool
-holds(struct str s, const char *word)
-{
-	return memmem(s.p, s.n, word, strlen(word)) != NULL;
-}
-
-/* Behind "-----BEGIN ... PRIVATE KEY ...-----" at `at`, else 0. */
+/* Behind "-----BEGIN ... PRIVATE KEY ...-----" at `at`, else 0; behind KEY where the
+ * dashes are not whole: what stands before them may be a secret of another kind. */
 static size_t
 label_end(struct str text, size_t at)
 {
+	static const char key[] = "PRIVATE KEY", dashes[] = "-----";
 	struct str rest = str_sub(text, at + sizeof(begin) - 1, LABEL_MAX);
 	size_t n;
 
 	if (!str_starts(str_sub(text, at, text.n), str_of(begin)) ||
-	    !str_find(rest, '-', &n) || !holds(str_sub(rest, 0, n), "PRIVATE KEY"))
+	    !str_find(rest, '-', &n))
 		return 0;
-	size_t end = at + sizeof(begin) - 1 + n;
-	for (n = 0; n < 5 && end < text.n && text.p[end] == '-'; n++)
-		end++;
-	return end;
+	const char *word = memmem(rest.p, n, key, sizeof(key) - 1);
+	if (word == NULL)
+		return 0;
+	if (str_starts(str_sub(rest, n, rest.n), STR(dashes)))
+		return at + sizeof(begin) - 1 + n + sizeof(dashes) - 1;
+	return (size_t)(word - text.p) + sizeof(key) - 1;
 }
 
 bool

@@ -300,6 +300,11 @@ static const struct {
 	{ "JSON in a line", REDACT_TEXT,
 	    "12 INFO env=[{\"name\":\"DB_PASSWORD\",\"value\":\"two wo|rds\"}] end",
 	    "two words", "] end" },
+	{ "a key in a block's label", REDACT_TEXT,
+	    ("-----BEGIN "
+	     "PRIVATE KEY s|k-an"
+	     "t-api03-0123456789abcdefghijABCDEFGHIJ012 ok"),
+	    "0123456789abcdefghij", " ok" },
 	{ "a key behind a block's END", REDACT_TEXT,
 	    ("Private-Lines: 2\n-----END s|k-an"
 	     "t-api03-0123456789abcdefghijABCDEFGHIJ012 ok"),
