@@ -80,6 +80,7 @@ def test_a_checkpoint_stands_at_the_start_and_at_the_end(weir, upstream, connect
         assert get(connect(proxy)).status == 200
         proxy.stop()
         proxy.start()
+    wait_for(lambda: lines_of(proxy.config["audit"]["path"])[-1].count(b'"checkpoint"'), what="the one of the start")
     proxy.stop()
     records = [json.loads(line) for line in lines_of(proxy.config["audit"]["path"])]
     assert [r.get("event", "-") for r in records] == (["start", "checkpoint", "-", "stop", "checkpoint"] * 2
@@ -221,7 +222,9 @@ def test_an_anchor_that_is_away_makes_weir_unready_and_gets_all_when_it_is_back(
 def test_an_anchor_that_ends_in_a_torn_line_goes_on_behind_it(weir, tmp_path):
     anchor = tmp_path / "anchor.jsonl"
     anchor.write_bytes(b'{"v":1,"na')
-    weir([http(NAME)], {"audit": {"anchor": str(anchor)}}).stop()
+    proxy = weir([http(NAME)], {"audit": {"anchor": str(anchor)}})
+    wait_for(lambda: len(lines_of(anchor)) == 2, what="the checkpoint of the start")
+    proxy.stop()
     lines = lines_of(anchor)
     assert lines[0] == b'{"v":1,"na' and len([json.loads(line) for line in lines[1:]]) == 2
 
