@@ -76,11 +76,16 @@ def check_lines(records):
 
 def test_a_checkpoint_stands_at_the_start_and_at_the_end(weir, upstream, connect):
     proxy = weir([http(NAME)], {"name": "w1"})
-    for _ in range(2):
+
+    def wait_for_checkpoint(n):
+        wait_for(lambda: sum(b'"event":"checkpoint"' in line for line in lines_of(proxy.config["audit"]["path"])) == n,
+                 what="checkpoint %d" % n)
+    for run in range(2):
+        wait_for_checkpoint(2 * run + 1)
         assert get(connect(proxy)).status == 200
         proxy.stop()
         proxy.start()
-    wait_for(lambda: lines_of(proxy.config["audit"]["path"])[-1].count(b'"checkpoint"'), what="the one of the start")
+    wait_for_checkpoint(5)
     proxy.stop()
     records = [json.loads(line) for line in lines_of(proxy.config["audit"]["path"])]
     assert [r.get("event", "-") for r in records] == (["start", "checkpoint", "-", "stop", "checkpoint"] * 2
