@@ -28,6 +28,8 @@ label_end(struct str text, size_t at)
 	struct str rest = str_sub(text, at + sizeof(begin) - 1, LABEL_MAX);
 	size_t n;
 
+	if (str_find(rest, '\n', &n))
+		rest.n = n;
 	if (!str_starts(str_sub(text, at, text.n), str_of(begin)) ||
 	    !str_find(rest, '-', &n))
 		return 0;
