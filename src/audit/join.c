@@ -5,6 +5,7 @@
 
 #include <string.h>
 
+#include "audit/mark.h"
 #include "audit/name.h"
 #include "audit/value.h"
 
@@ -273,6 +274,21 @@ has_blank(struct str s)
 	return false;
 }
 
+/* What is masked in part was judged by itself: it looks like a secret only now. */
+static bool
+holds_mark(struct str s)
+{
+	size_t at;
+
+	while (str_find(s, '~', &at)) {
+		s = str_sub(s, at, s.n);
+		if (mark_length(s) > 0)
+			return true;
+		s = str_sub(s, 1, s.n);
+	}
+	return false;
+}
+
 /* A value alone in its line: in quotes, or one word that is none of a language's. */
 static void
 read_plain(
@@ -285,8 +301,9 @@ read_plain(
 	size_t from = l.indent, to;
 	bool is_quoted = is_value(l.text, &from, &to);
 	struct str value = str_sub(l.text, from, to - from);
-	if (!is_quoted && (has_blank(value) || l.indent <= first->indent ||
-			      !value_proves(value, NAME_WANTS_MIX)))
+	if (!is_quoted &&
+	    (has_blank(value) || holds_mark(value) || l.indent <= first->indent ||
+		!value_proves(value, NAME_WANTS_MIX)))
 		return;
 	if (is_quoted && !h->is_quoted && l.indent <= first->indent)
 		return;
