@@ -1,5 +1,7 @@
 """Rules as the tests write them: loopback is opened, for that is where their origins are."""
 
+from rig.weir import WAIT, wait_for
+
 LOOPBACK = ["127.0.0.0/8"]
 
 
@@ -34,3 +36,14 @@ def is_refusal(answer, status, reason):
     assert len(answer.get("x-weir-request")) == 26
     assert answer.get("content-type", "").startswith("application/json")
     return answer
+
+
+def until_refused(ask, status, reason, timeout=WAIT):
+    """Asks until the answer is a refusal: that one.  None from ask(): what ends the session cut what was under way."""
+    answers = []
+
+    def is_over():
+        answers.append(ask())
+        return answers[-1] is not None and answers[-1].status != 200
+    wait_for(is_over, timeout, reason)
+    return is_refusal(answers[-1], status, reason)

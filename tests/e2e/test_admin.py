@@ -13,7 +13,7 @@ import pytest
 from rig import redis as rig_redis
 from rig import token as tokens
 from rig.weir import START_WAIT, Weir, binary, free_port, wait_for
-from rules import http, is_refusal, tcp
+from rules import http, is_refusal, tcp, until_refused
 from test_sessions import SECRET, URL, ask, guarded, sessions, tunnel  # noqa: F401
 
 NAME = "allowed.test"
@@ -219,13 +219,7 @@ def test_who_begins_again_and_again_is_asked_after_too(pair, upstream, connect):
     token = tokens.mint(SECRET, "s1")
     wait_for(lambda: ask(connect(there), token).status == 200, START_WAIT, "the ledger")
     assert ctl(here, "revoke", "acme", "s1")[0] == 0
-    answers = []
-
-    def is_over():
-        answers.append(ask(connect(there), token))
-        return answers[-1] is not None and answers[-1].status != 200  # None: it ended what was open
-    wait_for(is_over, START_WAIT, "its end")
-    is_refusal(answers[-1], 403, "session_revoked")
+    until_refused(lambda: ask(connect(there), token), 403, "session_revoked", START_WAIT)
 
 
 def test_a_ledger_that_is_away_ends_no_session(pair, echo, upstream, connect):

@@ -7,7 +7,7 @@ from rig import token as tokens
 from rig import weir as rig_weir
 from rig.gateway import SECRET, SONNET
 from rig.weir import free_port
-from rules import http, is_refusal
+from rules import http, is_refusal, until_refused
 from test_gateway import keyed, redis  # noqa: F401 - a fixture
 from test_sessions import SECRET as OTHER_SECRET
 from test_sessions import ask, guarded  # noqa: F401 - fixtures
@@ -170,10 +170,10 @@ def test_an_ancestors_network_and_limits_hold_after_a_restart(guarded, upstream,
 def test_an_ancestors_time_does_not_begin_anew_with_a_restart(guarded, upstream, connect):
     """Its child is seen first: that must not be its first use."""
     proxy = guarded(bind="none")
-    top, child = mint_here("top", budget={"vmSeconds": 2}), mint_here("child", par="top")
+    top, child = mint_here("top", budget={"vmSeconds": 4}), mint_here("child", par="top")
     assert ask(connect(proxy), top).status == 200
     assert ask(connect(proxy), child).status == 200
-    rig_weir.wait_for(lambda: ask(connect(proxy), top).status == 403, what="the end of its time")
+    until_refused(lambda: ask(connect(proxy), top), 403, "session_time_exhausted")
     proxy.stop()
     proxy.start()
     is_refusal(ask(connect(proxy), child), 403, "session_time_exhausted")

@@ -831,7 +831,7 @@ def test_keys_for_other_accounts_are_refused(gateway, provider):
 
 def test_a_stream_whose_session_ends_is_cut_as_its_family_ends_one(gateway, provider):
     g = gateway(sessions=keyed(), config={"limits": {"stream_grace": "0s"}})
-    token = tokens.mint(SECRET, budget={"sessionUsd": "1", "vmSeconds": 2})
+    token = tokens.mint(SECRET, budget={"sessionUsd": "1", "vmSeconds": 4})
     provider.answer = rig_provider.message_stream(pause_after=4)
     with g.open() as client:
         g.send(client, "/anthropic/v1/messages", dict(ASK, stream=True), token)

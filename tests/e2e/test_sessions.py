@@ -339,8 +339,8 @@ def test_open_exchanges_are_counted_until_they_end(guarded, echo, connect):
     assert tunnel(connect(proxy), token, "raw.test:%d" % echo.port).status == 200
 
 
-@pytest.mark.parametrize("how,reason", [({"ttl": 2}, "session_expired"),
-                                        ({"budget": {"vmSeconds": 2}}, "session_time_exhausted")])
+@pytest.mark.parametrize("how,reason", [({"ttl": 4}, "session_expired"),
+                                        ({"budget": {"vmSeconds": 4}}, "session_time_exhausted")])
 def test_an_open_tunnel_ends_with_its_session(guarded, echo, connect, how, reason):
     proxy = guarded([tcp("raw.test", [echo.port])])
     client = connect(proxy)
