@@ -17,6 +17,7 @@
 #define DIGITS 12
 #define KIND_MAX 16
 #define KINDS_MAX 256 /* of operators' rules, in a process's life */
+#define MARK_MAX (10 + KIND_MAX + 1 + MARK_ID_MAX + 1 + DIGITS + 1)
 
 static const char head[] = "~redacted.";
 static const char *const own_kinds[] = { "doubt", "held", "secret", "userinfo", "pem",
@@ -211,7 +212,32 @@ mark_length(struct str text)
 }
 
 bool
+mark_is_wide(struct str text)
+{
+	for (size_t i = 1; i < text.n; i += 2)
+		if (text.p[i] != '\0')
+			return false;
+	return text.n > 2;
+}
+
+/* Its characters, when they are a mark's; the last one may lack its NUL. */
+static bool
+is_wide_mark(struct str text)
+{
+	char narrow[MARK_MAX];
+	size_t n = 0;
+
+	if (text.n < 2 || text.p[1] != '\0' || text.n > 2 * MARK_MAX ||
+	    !mark_is_wide(text))
+		return false;
+	for (size_t i = 0; i < text.n; i += 2)
+		narrow[n++] = text.p[i];
+	return mark_length((struct str){ narrow, n }) == n;
+}
+
+bool
 mark_is(struct str text)
 {
-	return text.n > 0 && mark_length(text) == text.n;
+	return text.n > 0 && text.p[0] == head[0] &&
+	       (mark_length(text) == text.n || is_wide_mark(text));
 }

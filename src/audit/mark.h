@@ -31,6 +31,9 @@ size_t mark_length(struct str text);
  * lives; NULL: it is one of ours, or there are too many.  Any thread.
  */
 const char *mark_add_kind(struct str name) MUST_CHECK;
-bool mark_is(struct str text); /* one mark and nothing else */
+bool mark_is(struct str text); /* one mark and nothing else, in UTF-16, too */
+/* Text in UTF-16, whichever way round, from its first character on: a NUL behind each but
+ * maybe the last. */
+bool mark_is_wide(struct str text);
 
 #endif

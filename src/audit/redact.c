@@ -111,7 +111,7 @@ put_mark(const struct redactor *r, const char *kind, struct str secret, const ch
 	buf_text(&mark, quote);
 	marker_print(r->marker, kind, secret, &mark);
 	buf_text(&mark, quote);
-	if (raw.n > 2 && raw.p[1] == '\0')
+	if (mark_is_wide(raw))
 		widen(buf_view(&mark), raw.p[raw.n - 1] == '\0', out);
 	else
 		buf_str(out, buf_view(&mark));

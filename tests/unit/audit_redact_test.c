@@ -16,6 +16,11 @@
 #define PEM_BEGIN "-----BEGIN RSA PRIV|ATE KEY-----"
 #define PEM_END "-----END RSA PRIV|ATE KEY-----"
 
+#define STR_OF(literal) \
+	{ \
+		literal, sizeof(literal) - 1 \
+	}
+
 static const struct {
 	const char *what;
 	enum redact_as as;
@@ -258,6 +263,35 @@ test_redacting_twice_is_redacting_once(void **state)
 			assert_twice_is_once(
 			    r, cases[i].what, str_sub(buf_view(&in), from, in.n));
 		buf_fini(&in);
+	}
+	redactor_free(r);
+}
+
+/* NULs between a value's bytes, where a key that is written without says it is one. */
+static const struct str wide_values[] = {
+	STR_OF("Cookie:\\\n h\0u\0n\0t\0e\0r\0"),
+	STR_OF("Cookie:\\\n \0\0\xaa"),
+	STR_OF("Cookie:\\\n hu\0nter\0\0\xaa\n"),
+	STR_OF("Cookie: a=h\0u\0n; b=h\0\0ter; c=\0h\0u\n"),
+	STR_OF("password: |\n  h\0u\0n\0t\n"),
+	STR_OF("password='h\0u\0n\0t\0' token=\"a\0bc\"\n"),
+	STR_OF("p\0w\0d\0=\0h\0u\0n\0t\0e\0r\0\n\0password:\\\n "
+	       "~\0r\0e\0d\0"),
+};
+
+static void
+test_redacting_twice_is_once_where_each_second_byte_is_nul(void **state)
+{
+	struct redactor *r = keyed("a key");
+
+	(void)state;
+	for (size_t i = 0; i < COUNT_OF(wide_values); i++) {
+		struct buf out = redacted(r, REDACT_TEXT, wide_values[i]);
+
+		assert_twice_is_once(r, "NULs", wide_values[i]);
+		assert_false(str_eq(buf_view(&out), wide_values[i]));
+		assert_null(memmem(out.p, out.n, "doubt", 5));
+		buf_fini(&out);
 	}
 	redactor_free(r);
 }
@@ -609,6 +643,8 @@ main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_secrets_go_and_the_rest_stays),
 		cmocka_unit_test(test_redacting_twice_is_redacting_once),
+		cmocka_unit_test(
+		    test_redacting_twice_is_once_where_each_second_byte_is_nul),
 		cmocka_unit_test(test_a_stream_gives_the_same_however_it_is_split),
 		cmocka_unit_test(test_a_line_is_given_out_when_it_ends),
 		cmocka_unit_test(test_a_line_without_end_is_masked_in_bounded_memory),
