@@ -24,6 +24,7 @@ static const char *const kinds[] = {
 	[RECORD_CONNECT] = "connect",
 	[RECORD_HTTP] = "http",
 	[RECORD_GATEWAY] = "gateway",
+	[RECORD_SOCKS5] = "socks5",
 	[RECORD_SYSTEM] = "system",
 };
 

@@ -15,7 +15,13 @@
 
 /* Of those a RECORD_OPEN and each RECORD_PROGRESS come before the end is known. */
 enum record_phase { RECORD_FINAL, RECORD_OPEN, RECORD_PROGRESS };
-enum record_kind { RECORD_CONNECT, RECORD_HTTP, RECORD_GATEWAY, RECORD_SYSTEM };
+enum record_kind {
+	RECORD_CONNECT,
+	RECORD_HTTP,
+	RECORD_GATEWAY,
+	RECORD_SOCKS5,
+	RECORD_SYSTEM
+};
 
 #define EXCHANGE_ID 27 /* 26 base32 characters and a NUL */
 #define RECORD_FLAGS 16

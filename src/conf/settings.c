@@ -322,12 +322,10 @@ check_whole(const struct load *load)
 void
 settings_check_listener(const struct settings *s, struct report *rep)
 {
-	if (s->listen_proxy.n == 0 && s->listen_gateway.n == 0)
+	if (s->listen_proxy.n + s->listen_gateway.n + s->listen_socks5.n == 0)
 		key_finding(s, rep, SEVERITY_ERROR, "listen.proxy", "no_listener",
-		    "neither listen.proxy nor listen.gateway names a place to listen at, "
-		    "so "
-		    "nobody could use this weir: listen: { proxy: [\"127.0.0.1:3128\"] "
-		    "}");
+		    "no door names a place to listen at, so nobody could use this weir: "
+		    "listen: { proxy: [\"127.0.0.1:3128\"] }");
 }
 
 static struct str

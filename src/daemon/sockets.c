@@ -20,6 +20,7 @@ static const struct {
 } kinds[] = {
 	{ "listen.proxy", &door_http, SOCKET_DOOR },
 	{ "listen.gateway", &door_gateway, SOCKET_DOOR },
+	{ "listen.socks5", &door_socks, SOCKET_DOOR },
 	{ "listen.health", NULL, SOCKET_HEALTH },
 	{ "listen.admin", NULL, SOCKET_ADMIN },
 };

@@ -71,6 +71,16 @@ ask_connect(struct ask *out, struct str authority, const char **why)
 }
 
 enum reason
+ask_destination(struct ask *out, struct str host, uint16_t port, const char **why)
+{
+	ask_init(out, VIA_CONNECT);
+	out->port = port;
+	if (port == 0)
+		return host_reason(HOST_PORT, why);
+	return host_reason(host_parse_bare(&out->host, host), why);
+}
+
+enum reason
 ask_absolute(struct ask *out, struct str method, struct str target, const char **why)
 {
 	struct url url;

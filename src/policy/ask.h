@@ -48,6 +48,10 @@ enum reason ask_connect(
 enum reason ask_absolute(
     struct ask *out, struct str method, struct str target, const char **why) MUST_CHECK;
 
+/* A name or a bare literal, and a port, apart: as SOCKS has them. */
+enum reason ask_destination(
+    struct ask *out, struct str host, uint16_t port, const char **why) MUST_CHECK;
+
 /*
  * The facts before any byte of a tunnel was read: f->host and the slices borrow
  * from the ask.  A request in sight leaves protocol http only, else any.

@@ -15,6 +15,7 @@
 enum stage {
 	STAGE_GREET,   /* bytes -> ask */
 	STAGE_WHO,     /* on whose behalf */
+	STAGE_HEAR,    /* what it asks, where that is not known before who it is */
 	STAGE_DECIDE,  /* may it be looked up and dialled? */
 	STAGE_RESOLVE, /* name -> vetted addresses */
 	STAGE_LITERAL, /* an address instead of a name: a model provider's? */

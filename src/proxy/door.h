@@ -10,6 +10,10 @@
 
 #include "proxy/exchange.h"
 #include "wire/auth.h"
+#include "wire/socks.h"
+
+/* How far a SOCKS client's handshake is. */
+enum socks_phase { SOCKS_OFFER, SOCKS_LOGIN, SOCKS_KNOWN, SOCKS_ASK };
 
 /* What a door has made of a client's bytes so far. */
 struct hearing {
@@ -17,10 +21,18 @@ struct hearing {
 	struct http_head head; /* slices of the bytes */
 	size_t used;           /* of the bytes: the ask's; 0: not all of it is there */
 	int64_t at;            /* offset of the byte that was refused, or -1 */
+	struct str say;        /* to the client, before it says more; static */
+	bool is_halfway;       /* after HEARD_WHO: the ask is still to come */
+	/* of a SOCKS client */
+	enum socks_phase phase;
+	bool has_login;
+	struct auth login; /* the exchange's arena's */
+	uint8_t rep;       /* of what is not SOCKS; 0: the reason's */
 };
 
 enum heard {
 	HEARD_MORE,    /* what there is so far is no whole ask */
+	HEARD_WHO,     /* who asks can be told, and wants to know it before asking */
 	HEARD_ASK,     /* x->ask, x->kind, x->head and h->used are filled */
 	HEARD_NOTHING, /* x->reason and x->error say why, h->at where */
 };
@@ -50,7 +62,7 @@ struct door {
 	enum brought (*brings)(struct auth *out, struct exchange *x);
 	/*
 	 * What policy admits and the door answers by itself: the status, the whole
-	 * answer in `out`; or 0, for it is the origin's to answer.
+	 * answer in `out`; or 0, for it is the origin's to answer.  NULL: it always is.
 	 */
 	int (*answer)(struct buf *out, const struct exchange *x);
 	/* The status of a refusal here; NULL: its reason's. */
@@ -67,5 +79,6 @@ struct door {
 
 extern const struct door door_http;
 extern const struct door door_gateway;
+extern const struct door door_socks;
 
 #endif

@@ -20,8 +20,8 @@ static const enum reason reasons[HTTP_ERROR_N] = {
 void
 door_begin(struct hearing *h, const struct snapshot *s)
 {
+	*h = (struct hearing){ .at = -1 };
 	http_reader_init(&h->reader, HTTP_REQUEST, &s->request_limit);
-	h->at = -1;
 }
 
 static enum heard

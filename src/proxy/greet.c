@@ -44,6 +44,17 @@ hear(struct conn *c)
 	return conn_door(c)->hear(&rq->heard, c->x, c->outer, buf_view(&rq->in));
 }
 
+/* A few bytes at the beginning of a connection: the socket has room. */
+static bool
+say(struct conn *c)
+{
+	struct hearing *h = &c->rq->heard;
+	struct iovec v = { (void *)(uintptr_t)h->say.p, h->say.n };
+
+	h->say = STR_NONE;
+	return v.iov_len == 0 || stream_write(&c->client, &v, 1) == (ssize_t)v.iov_len;
+}
+
 static enum next
 ended_early(struct conn *c)
 {
@@ -71,8 +82,13 @@ greet_read(struct conn *c)
 		ssize_t n;
 		if (c->rq != NULL && c->rq->in.n > 0) {
 			begin_exchange(c);
-			switch (hear(c)) {
+			enum heard heard = hear(c);
+			if (!say(c))
+				return ended_early(c);
+			switch (heard) {
+			case HEARD_WHO:
 			case HEARD_ASK:
+				c->rq->heard.is_halfway = heard == HEARD_WHO;
 				timer_clear(&c->timer);
 				return NEXT;
 			case HEARD_NOTHING:
@@ -96,6 +112,18 @@ greet_read(struct conn *c)
 		conn_need_request(c);
 		buf_add(&c->rq->in, c->e->scratch, (size_t)n);
 	}
+}
+
+enum next
+greet_rest(struct conn *c)
+{
+	const struct settings *set = c->x->snapshot->settings;
+
+	if (!c->rq->heard.is_halfway)
+		return NEXT;
+	if (!timer_is_set(&c->timer))
+		timer_set(c->e->loop, &c->timer, set->limits_head_timeout);
+	return greet_read(c);
 }
 
 enum next

@@ -7,6 +7,8 @@
 #include "proxy/conn.h"
 
 enum next greet_read(struct conn *c);
+/* After WHO: the rest, where a door needed to know that first. */
+enum next greet_rest(struct conn *c);
 enum next greet_late(struct conn *c);
 
 #endif

@@ -45,7 +45,8 @@ stage_decide(struct conn *c)
 		return answer_refuse(c, x->reason);
 	if (is_body_too_large(x))
 		return answer_refuse(c, REASON_BODY_TOO_LARGE);
-	if ((status = conn_door(c)->answer(&c->out, x)) != 0)
+	if (conn_door(c)->answer != NULL &&
+	    (status = conn_door(c)->answer(&c->out, x)) != 0)
 		return answered(c, status);
 	if (c->outer == NULL)
 		return NEXT;
@@ -137,7 +138,8 @@ stage_judge(struct conn *c)
 
 const struct stage_row origin_way[] = {
 	[STAGE_GREET] = { "greet", greet_read, STAGE_WHO, stage_told, greet_late },
-	[STAGE_WHO] = { "who", who_stage, STAGE_DECIDE, stage_told_meanwhile, who_late },
+	[STAGE_WHO] = { "who", who_stage, STAGE_HEAR, stage_told_meanwhile, who_late },
+	[STAGE_HEAR] = { "hear", greet_rest, STAGE_DECIDE, stage_told, greet_late },
 	[STAGE_DECIDE] = { "decide", stage_decide, STAGE_RESOLVE, NULL, NULL },
 	[STAGE_RESOLVE] = { "resolve", stage_resolve, STAGE_LITERAL, stage_told_meanwhile,
 	    NULL },

@@ -74,7 +74,7 @@ PASSWORD = "env:WEIR_HANDED_PASSWORD"  # the cases' own are too short for weir, 
 
 
 def translate(neutral, split, private=()):
-    """(policy, settings to add) of a protocol file's policy."""
+    """(policy, settings to add) of a protocol file's policy; `private` is where names lead, never literals."""
     if "gateway" in neutral:
         raise NotYet("gateway")
     if any("inject" in entry for entry in neutral.get("hosts", [])):
@@ -82,13 +82,14 @@ def translate(neutral, split, private=()):
     unknown = set(neutral) - KNOWN
     if unknown:
         raise NotYet("policy " + ", ".join(sorted(unknown)))
-    private = list(private) + neutral.get("address_exceptions", [])
+    exceptions = neutral.get("address_exceptions", [])
+    private = list(private) + exceptions
     allow, ports = [], []
     for entry in neutral.get("hosts", []):
         allow += _rules(dict(entry, private=private), neutral, split)
         ports += [p for p in entry.get("ports", DEFAULT_PORTS) if p not in ports]
     if neutral.get("ip_literals"):
-        entry = {"host": neutral["ip_literals"], "ports": ports or DEFAULT_PORTS, "private": private}
+        entry = {"host": neutral["ip_literals"], "ports": ports or DEFAULT_PORTS, "private": exceptions}
         allow += _rules(entry, neutral, split)
     policy = {"policy": "case", "allow": allow}
     if neutral.get("deny"):

@@ -13,7 +13,7 @@ import subprocess
 import tempfile
 
 import policy
-from rig import client, dns, hello, netns, origin, weir
+from rig import client, dns, hello, netns, origin, socks, weir
 
 from . import egress_identity, egress_metering
 from .live import Seen, Wrong, need
@@ -23,11 +23,11 @@ NEEDS_NET = True
 HERE = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
 PORTS = [80, 443, 2222, 3128, 8000, 8080, 8443, 9000]
 DOORS = [egress_identity, egress_metering]  # what else a case can need of its weir, and how it is asked there
-LATER_KINDS = {"boundary", "socks"}
+LATER_KINDS = {"boundary"}
 LATER_REQUIRES = {"credential-injection", "secrets", "dns-server"}
-LATER_VIA = {"dns", "socks5"}
+LATER_VIA = {"dns"}
 PLACES = {"$PUB1": netns.PUB1, "$PUB2": netns.PUB2, "<proxy own address>": netns.OWN}
-PROXY = "127.0.0.1:3128"
+PROXY, SOCKS = "127.0.0.1:3128", "127.0.0.1:1080"
 
 
 # -- which cases
@@ -224,7 +224,40 @@ def play_sentence(net, proxy, case, request):
     return play_it(net, proxy, case, words)
 
 
+def octets(text):
+    """A client's writes: hex digits and "text", parted by bars."""
+    def of(piece):
+        return b"".join(quoted.encode("latin1").decode("unicode_escape").encode("latin1") if quoted else bytes.fromhex(digits)
+                        for quoted, digits in re.findall(r'"([^"]*)"|([0-9a-fA-F]+)', piece))
+    return [of(piece) for piece in text.split("|")]
+
+
+class ThroughSocks:
+    """The door beside the proxy's."""
+    address = SOCKS
+
+    def connect(self, timeout):
+        return weir.Weir.connect(self, timeout)
+
+
+def play_socks(net, request):
+    """Greeting and request; a reply is 200 or 403, or there is none."""
+    greeting, *rest = octets(request["hex"])
+    with client.Client(ThroughSocks()) as sock:
+        sock.send(greeting)
+        method = socks.read(sock, 2)
+        for step in rest:
+            sock.send(step)
+        reply = socks.read(sock, 10) if method == b"\5\0" else b""
+        if len(reply) == 10 and reply[1] == 0:
+            return Seen(200)
+        sock.read_all()
+        return Seen(403 if reply else 0, sock.is_ended)
+
+
 def play(net, proxy, request):
+    if request["via"] == "socks5":
+        return play_socks(net, request)
     raw = request["raw"]
     data = (egress_identity.with_tokens(net.issuer, raw) if net.issuer else raw).encode("utf-8")
     is_opaque = request["via"] == "connect" and "GET " not in request.get("inner", "")
@@ -434,7 +467,7 @@ PHRASES = [
     ("forward the ClientHello", no_bytes), ("connect to 127.0.0.1", not_to("127.0.0.1")),
     ("dial $PUB2", not_to(netns.PUB2)), ("connect to attacker.test", not_asked("attacker.test")),
     ("contact attacker.test", not_asked("attacker.test")), ("resolve or dial any", no_question),
-    ("no DNS query leaves", no_question), ("saw no query at all", no_question),
+    ("no DNS query", no_question), ("saw no query at all", no_question),
     ("audit line carries the canonical host", canonical_host), ("exactly one lookup", one_lookup),
     ("SECRET1", no_secret), ("emit raw ESC", no_control), ("audit line escapes", no_control),
     ("one request gives one JSON object", no_control), ("connection closed", closed),
@@ -508,6 +541,8 @@ def made(net, policies, settings, case, directory, listen=None, start=True):
     config["dns"] = {"servers": [net.dns.server]}
     config["limits"] = dict({"hello_timeout": "60s"}, **config.get("limits", {}))  # a hello byte by byte takes its time
     config["listen"] = dict(config.get("listen", {}), proxy=listen or [PROXY])
+    if any(not is_prose(request) and request["via"] == "socks5" for request in requests_of(case)):
+        config["listen"]["socks5"] = [SOCKS]
     return weir.Weir(policies, config, environment=environment, start=start)
 
 

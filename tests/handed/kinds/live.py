@@ -68,7 +68,7 @@ def start(net, group):
     config = dict(group["settings"])
     config["dns"] = dict(config.get("dns", {}), servers=[net.dns.server])
     return weir.Weir([group["policy"]], config, listen="127.0.0.1:3128",
-                     environment={policy.PASSWORD[4:]: os.urandom(24).hex()})
+                     environment=group.get("environment") or {policy.PASSWORD[4:]: os.urandom(24).hex()})
 
 
 def policy_later(case):
