@@ -6,8 +6,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "audit/hmac.h"
-
 #define DIGEST 32
 #define HEX_DIGITS (2 * DIGEST)
 
@@ -21,7 +19,9 @@ chain_init(struct chain *c, struct str key)
 	c->head[HEX_DIGITS] = '\0';
 	c->md = EVP_MD_fetch(NULL, "SHA256", NULL);
 	c->ctx = EVP_MD_CTX_new();
-	c->mac = key.n > 0 ? hmac_new(key) : NULL;
+	c->mac = (struct hmac){ NULL, NULL };
+	if (key.n > 0)
+		hmac_init(&c->mac, key);
 	if (c->md == NULL || c->ctx == NULL)
 		abort();
 }
@@ -31,7 +31,7 @@ chain_fini(struct chain *c)
 {
 	EVP_MD_free(c->md);
 	EVP_MD_CTX_free(c->ctx);
-	EVP_MAC_CTX_free(c->mac); /* cleanses the key */
+	hmac_fini(&c->mac);
 }
 
 static void
@@ -64,12 +64,8 @@ static void
 authenticate(struct chain *c, struct str line, char out[static CHAIN_HEX])
 {
 	unsigned char bytes[DIGEST];
-	size_t n;
 
-	if (EVP_MAC_init(c->mac, NULL, 0, NULL) != 1 ||
-	    EVP_MAC_update(c->mac, (const unsigned char *)line.p, line.n) != 1 ||
-	    EVP_MAC_final(c->mac, bytes, &n, sizeof(bytes)) != 1)
-		abort();
+	hmac_digest(&c->mac, line, bytes);
 	hex(out, bytes);
 }
 
@@ -95,7 +91,7 @@ chain_seal(struct chain *c, struct str line, struct buf *out)
 
 	buf_str(out, line);
 	put_member(out, prev_key, c->head);
-	if (c->mac != NULL) {
+	if (c->mac.inner != NULL) {
 		authenticate(c, str_sub(buf_view(out), begin, out->n), mac);
 		put_member(out, mac_key, mac);
 	}

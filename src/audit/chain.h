@@ -8,9 +8,7 @@
 #ifndef WEIR_AUDIT_CHAIN_H
 #define WEIR_AUDIT_CHAIN_H
 
-#include <openssl/evp.h>
-
-#include "base/str.h"
+#include "audit/hmac.h"
 
 #define CHAIN_HEX 65
 
@@ -18,7 +16,7 @@ struct chain {
 	char head[CHAIN_HEX]; /* of the last line sealed, or 64 zeros */
 	EVP_MD *md;
 	EVP_MD_CTX *ctx;
-	EVP_MAC_CTX *mac; /* NULL: no key */
+	struct hmac mac;
 };
 
 void chain_init(struct chain *c, struct str key); /* an empty key: no mac */

@@ -1,33 +1,13 @@
 /*
- * hmac.c - HMAC-SHA-256 over a key
+ * hmac.c - HMAC-SHA-256 under one key, of many texts
  */
 #include "audit/hmac.h"
 
-#include <openssl/core_names.h>
 #include <openssl/crypto.h>
-#include <openssl/params.h>
 #include <stdlib.h>
 #include <string.h>
 
 #define BLOCK 64 /* of SHA-256 */
-
-EVP_MAC_CTX *
-hmac_new(struct str key)
-{
-	EVP_MAC *mac = EVP_MAC_fetch(NULL, "HMAC", NULL);
-	EVP_MAC_CTX *ctx = EVP_MAC_CTX_new(mac);
-	OSSL_PARAM params[] = {
-		OSSL_PARAM_construct_utf8_string(
-		    OSSL_MAC_PARAM_DIGEST, (char[]){ "SHA256" }, 0),
-		OSSL_PARAM_construct_end(),
-	};
-
-	EVP_MAC_free(mac);
-	if (ctx == NULL ||
-	    EVP_MAC_init(ctx, (const unsigned char *)key.p, key.n, params) != 1)
-		abort();
-	return ctx;
-}
 
 /* A digest that has read the key's block, each byte of it changed by `pad`. */
 static EVP_MD_CTX *
@@ -48,7 +28,7 @@ half(const unsigned char key[static BLOCK], unsigned char pad)
 }
 
 void
-hmac_halves(struct str key, EVP_MD_CTX **inner, EVP_MD_CTX **outer)
+hmac_init(struct hmac *h, struct str key)
 {
 	unsigned char block[BLOCK] = { 0 };
 
@@ -56,7 +36,30 @@ hmac_halves(struct str key, EVP_MD_CTX **inner, EVP_MD_CTX **outer)
 		memcpy(block, key.p, key.n);
 	else if (EVP_Digest(key.p, key.n, block, NULL, EVP_sha256(), NULL) != 1)
 		abort();
-	*inner = half(block, 0x36);
-	*outer = half(block, 0x5c);
+	h->inner = half(block, 0x36);
+	h->outer = half(block, 0x5c);
 	OPENSSL_cleanse(block, sizeof(block));
+}
+
+void
+hmac_fini(struct hmac *h)
+{
+	EVP_MD_CTX_free(h->inner);
+	EVP_MD_CTX_free(h->outer);
+	*h = (struct hmac){ NULL, NULL };
+}
+
+void
+hmac_digest(const struct hmac *h, struct str text, unsigned char out[static HMAC_BYTES])
+{
+	EVP_MD_CTX *ctx = EVP_MD_CTX_new();
+
+	if (ctx == NULL || EVP_MD_CTX_copy_ex(ctx, h->inner) != 1 ||
+	    EVP_DigestUpdate(ctx, text.p, text.n) != 1 ||
+	    EVP_DigestFinal_ex(ctx, out, NULL) != 1 ||
+	    EVP_MD_CTX_copy_ex(ctx, h->outer) != 1 ||
+	    EVP_DigestUpdate(ctx, out, HMAC_BYTES) != 1 ||
+	    EVP_DigestFinal_ex(ctx, out, NULL) != 1)
+		abort();
+	EVP_MD_CTX_free(ctx);
 }

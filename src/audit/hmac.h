@@ -1,7 +1,9 @@
 /*
- * hmac.h - HMAC-SHA-256 over a key, ready for its first byte
+ * hmac.h - HMAC-SHA-256 under one key, of many texts
  *
- * Under the records' mac and the marks of secrets.  Any thread.
+ * Under the records' mac and the marks of secrets.  Kept is not the key but what it
+ * made of two digests (RFC 2104), so that no copy of it lies in memory that a core has.
+ * Any thread.
  */
 #ifndef WEIR_AUDIT_HMAC_H
 #define WEIR_AUDIT_HMAC_H
@@ -10,14 +12,16 @@
 
 #include "base/str.h"
 
-/* EVP_MAC_CTX_free() frees it.  Never NULL: the process ends instead. */
-EVP_MAC_CTX *hmac_new(struct str key);
+#define HMAC_BYTES 32
 
-/*
- * The same as two digests that have read the key's block (RFC 2104): HMAC is a copy of
- * `outer` over what a copy of `inner` makes of the text.  For many short texts, where
- * a copy of an EVP_MAC_CTX costs more than all else.  EVP_MD_CTX_free() frees them.
- */
-void hmac_halves(struct str key, EVP_MD_CTX **inner, EVP_MD_CTX **outer);
+struct hmac {
+	EVP_MD_CTX *inner, *outer; /* the key's block read; NULL: there is no key */
+};
+
+void hmac_init(struct hmac *h, struct str key);
+void hmac_fini(struct hmac *h); /* cleanses what it knows of the key */
+/* Never fails: the process ends instead. */
+void hmac_digest(
+    const struct hmac *h, struct str text, unsigned char out[static HMAC_BYTES]);
 
 #endif

@@ -23,9 +23,8 @@ static const char head[] = "~redacted.";
 static const char *const own_kinds[] = { "doubt", "held", "secret", "userinfo", "pem",
 	"value" };
 
-/* HMAC's two halves (RFC 2104), the key's block fed: each mark is made on copies. */
 struct marker {
-	EVP_MD_CTX *inner, *outer;
+	struct hmac hmac;
 	char id[MARK_ID_MAX + 1];
 };
 
@@ -77,7 +76,7 @@ marker_new(struct str key, const char *id)
 		strcpy(m->id, "k0");
 		key = key_of_this_run();
 	}
-	hmac_halves(key, &m->inner, &m->outer);
+	hmac_init(&m->hmac, key);
 	return m;
 }
 
@@ -86,25 +85,8 @@ marker_free(struct marker *m)
 {
 	if (m == NULL)
 		return;
-	EVP_MD_CTX_free(m->inner); /* cleanses what it knows of the key */
-	EVP_MD_CTX_free(m->outer);
+	hmac_fini(&m->hmac);
 	free(m);
-}
-
-/* No digest, no mark; no mark, no output. */
-static void
-digest(const struct marker *m, struct str secret, unsigned char out[static 32])
-{
-	EVP_MD_CTX *ctx = EVP_MD_CTX_new();
-
-	if (ctx == NULL || EVP_MD_CTX_copy_ex(ctx, m->inner) != 1 ||
-	    EVP_DigestUpdate(ctx, secret.p, secret.n) != 1 ||
-	    EVP_DigestFinal_ex(ctx, out, NULL) != 1 ||
-	    EVP_MD_CTX_copy_ex(ctx, m->outer) != 1 ||
-	    EVP_DigestUpdate(ctx, out, 32) != 1 ||
-	    EVP_DigestFinal_ex(ctx, out, NULL) != 1)
-		abort();
-	EVP_MD_CTX_free(ctx);
 }
 
 /* Without printf(), which would cost as much as the digest. */
@@ -112,10 +94,10 @@ void
 marker_print(const struct marker *m, const char *kind, struct str secret, struct buf *out)
 {
 	static const char hex[] = "0123456789abcdef";
-	unsigned char bytes[32];
+	unsigned char bytes[HMAC_BYTES];
 	char tail[DIGITS + 2];
 
-	digest(m, secret, bytes);
+	hmac_digest(&m->hmac, secret, bytes); /* no digest, no mark; no mark, no output */
 	tail[0] = '.';
 	for (size_t i = 0; i < DIGITS / 2; i++) {
 		tail[1 + 2 * i] = hex[bytes[i] >> 4];

@@ -11,7 +11,6 @@
 #include "audit/chain.h"
 #include "audit/entry.h"
 #include "audit/exchanges.h"
-#include "audit/hmac.h"
 #include "audit/seal.h"
 #include "audit/siblings.h"
 
@@ -48,7 +47,7 @@ struct audit_verify {
 	struct chain chain; /* its head: of the last record */
 	bool has_head;      /* there was a record */
 	bool is_from_start;
-	EVP_MAC_CTX *mac;
+	struct hmac mac;
 	struct torn torn[TORN_MOST];
 	size_t ntorn;
 
@@ -231,18 +230,14 @@ check_mac(struct audit_verify *v, const struct seal *s)
 {
 	unsigned char bytes[MAC_HEX / 2];
 	char digits[CHAIN_HEX];
-	size_t n;
 
-	if (v->mac == NULL)
+	if (v->mac.inner == NULL)
 		return;
 	if (s->mac.n == 0) {
 		fault(v, "mac", "has no mac");
 		return;
 	}
-	if (EVP_MAC_init(v->mac, NULL, 0, NULL) != 1 ||
-	    EVP_MAC_update(v->mac, (const unsigned char *)s->body.p, s->body.n) != 1 ||
-	    EVP_MAC_final(v->mac, bytes, &n, sizeof(bytes)) != 1)
-		abort();
+	hmac_digest(&v->mac, s->body, bytes);
 	for (size_t i = 0; i < MAC_HEX; i++)
 		digits[i] = "0123456789abcdef"[bytes[i / 2] >> (i % 2 == 0 ? 4 : 0) & 15];
 	if (CRYPTO_memcmp(digits, s->mac.p, MAC_HEX) != 0)
@@ -503,7 +498,8 @@ audit_verify_new(const struct audit_verify_options *o)
 	v->first_anchor = SIZE_MAX;
 	v->is_head_seen = o->head != NULL && strcmp(o->head, zeros) == 0;
 	chain_init(&v->chain, STR_NONE);
-	v->mac = o->key.n > 0 ? hmac_new(o->key) : NULL;
+	if (o->key.n > 0)
+		hmac_init(&v->mac, o->key);
 	exchanges_init(&v->exchanges);
 	arena_init(&v->arena, ENTRY_MEMORY);
 	buf_init(&v->text, TEXT_MAX);
@@ -516,7 +512,7 @@ audit_verify_free(struct audit_verify *v)
 	if (v == NULL)
 		return;
 	chain_fini(&v->chain);
-	EVP_MAC_CTX_free(v->mac);
+	hmac_fini(&v->mac);
 	exchanges_fini(&v->exchanges);
 	arena_fini(&v->arena);
 	buf_fini(&v->text);
