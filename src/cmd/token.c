@@ -215,7 +215,7 @@ find_key(struct mint *m)
 		m->kid = k->kid;
 		m->issuer = k->row->issuer;
 		m->audience = o->audience == NULL ? k->row->audience : o->audience;
-		m->key = (struct str){ (const char *)k->bytes, k->n };
+		m->key = (struct str){ k->key.bytes, k->key.n };
 		return EXIT_YES;
 	}
 	fputs(

@@ -252,10 +252,10 @@ is_twice(const struct loader *l, const struct alg *alg, const char *kid)
 	return false;
 }
 
-/* Takes the bytes. */
+/* A copy, in pages that no core has; PEM readers like the NUL behind it. */
 static void
-keep(struct loader *l, const struct alg *alg, const char *kid, unsigned char *bytes,
-    size_t n, size_t signature)
+keep(struct loader *l, const struct alg *alg, const char *kid, struct str bytes,
+    size_t signature)
 {
 	if (is_twice(l, alg, kid))
 		say(l, SEVERITY_ERROR, "duplicate_key", "%s has two keys %s for %s",
@@ -264,22 +264,13 @@ keep(struct loader *l, const struct alg *alg, const char *kid, unsigned char *by
 		l->cap = l->cap == 0 ? 8 : 2 * l->cap;
 		l->k->key = mem_resize(l->k->key, l->cap * sizeof(*l->k->key));
 	}
-	l->k->key[l->k->n++] = (struct key){ .row = l->row,
+	struct key *key = &l->k->key[l->k->n++];
+
+	*key = (struct key){ .row = l->row,
 		.alg = alg,
 		.kid = kid == NULL ? NULL : mem_strdup(kid),
-		.bytes = bytes,
-		.n = n,
 		.signature = signature };
-}
-
-static unsigned char *
-copy(const void *p, size_t n)
-{
-	unsigned char *out = OPENSSL_zalloc(n + 1); /* PEM readers like a NUL behind it */
-
-	assert(out != NULL);
-	memcpy(out, p, n);
-	return out;
+	secret_set(&key->key, bytes);
 }
 
 static void
@@ -295,7 +286,7 @@ add_secret(struct loader *l, const struct alg *alg, const char *kid, struct str 
 		    "the secret is too weak for %s: %s; `weir token keygen` makes one",
 		    alg->name, why);
 	else
-		keep(l, alg, kid, copy(secret.p, secret.n), secret.n, alg->bits / 8);
+		keep(l, alg, kid, secret, alg->bits / 8);
 }
 
 static void
@@ -317,7 +308,8 @@ add_public(struct loader *l, const struct alg *alg, const char *kid,
 		    strstr(why, "2048") != NULL ? "weak_key" : "bad_key",
 		    "the key does not fit %s: %s", alg->name, why);
 	else
-		keep(l, alg, kid, copy(pem, n), n, signature_length(alg, key));
+		keep(l, alg, kid, (struct str){ (const char *)pem, n },
+		    signature_length(alg, key));
 	EVP_PKEY_free(key);
 }
 
@@ -499,7 +491,7 @@ keys_free(struct keys *k)
 	if (k == NULL)
 		return;
 	for (size_t i = 0; i < k->n; i++) {
-		OPENSSL_clear_free(k->key[i].bytes, k->key[i].n + 1);
+		secret_wipe(&k->key[i].key);
 		free(k->key[i].kid);
 	}
 	free(k->key);

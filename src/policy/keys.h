@@ -32,10 +32,9 @@ const struct alg *alg_find(struct str name); /* NULL: none of ours */
 struct key {
 	const struct session_key *row; /* the settings' */
 	const struct alg *alg;
-	char *kid;            /* owned; NULL: none */
-	unsigned char *bytes; /* owned, wiped: the secret, or a public key as PEM */
-	size_t n;
-	size_t signature; /* how long its signatures are */
+	char *kid;         /* owned; NULL: none */
+	struct secret key; /* the secret, or a public key as PEM */
+	size_t signature;  /* how long its signatures are */
 };
 
 struct keys {

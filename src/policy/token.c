@@ -139,9 +139,10 @@ is_signed(const struct checking *c, const struct key *k)
 	jwt_t *jwt = NULL;
 	bool is_good;
 
-	assert(k->bytes != NULL && k->n > 0 && k->alg->libjwt > 0);
-	is_good = jwt_decode(&jwt, c->text, k->bytes, (int)k->n) == 0 && jwt != NULL &&
-		  (int)jwt_get_alg(jwt) == k->alg->libjwt;
+	assert(k->key.bytes != NULL && k->key.n > 0 && k->alg->libjwt > 0);
+	is_good = jwt_decode(&jwt, c->text, (const unsigned char *)k->key.bytes,
+		      (int)k->key.n) == 0 &&
+		  jwt != NULL && (int)jwt_get_alg(jwt) == k->alg->libjwt;
 	jwt_free(jwt);
 	return is_good;
 }

@@ -78,8 +78,7 @@ test_a_public_key_is_no_hmac_secret(void **state)
 		for (size_t m = 0; m < COUNT_OF(macs); m++) {
 			char *forged =
 			    token_of(macs[m], "", getenv("WEIR_TEST_KEY"), CLAIMS);
-			char *known =
-			    token_of(macs[m], "", (const char *)k->key[0].bytes, CLAIMS);
+			char *known = token_of(macs[m], "", k->key[0].key.bytes, CLAIMS);
 			assert_row(macs[m], strcmp(verdict_of(k, forged, NOW, &why),
 						"session_invalid") == 0);
 			assert_string_equal(why, "its alg is not its key's");
