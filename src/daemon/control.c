@@ -183,7 +183,7 @@ publish(struct control *c, struct snapshot *s)
 }
 
 static void
-log_finding(enum log_level level, const struct finding *f)
+log_finding(struct control *c, enum log_level level, const struct finding *f)
 {
 	const char *file = f->file != NULL ? f->file : "";
 	const char *hint = f->hint != NULL ? "hint" : NULL;
@@ -192,6 +192,7 @@ log_finding(enum log_level level, const struct finding *f)
 	buf_init(&text, 65536);
 	buf_text(&text, f->text);
 	known_hide(text.p, text.n);
+	redact_log(&text, c);
 	if (f->mark.line == 0) /* it is about the whole file */
 		log_write(level, buf_cstr(&text), "code", f->code, "file", file, hint,
 		    f->hint, NULL);
@@ -203,10 +204,10 @@ log_finding(enum log_level level, const struct finding *f)
 }
 
 static void
-log_report(const struct report *rep)
+log_report(struct control *c, const struct report *rep)
 {
 	for (size_t i = 0; i < rep->n; i++)
-		log_finding(
+		log_finding(c,
 		    rep->finding[i].severity == SEVERITY_ERROR ? LOG_ERROR : LOG_WARN,
 		    &rep->finding[i]);
 }
@@ -239,7 +240,7 @@ reload(struct control *c)
 		snapshot_unref(s);
 		s = NULL;
 	}
-	log_report(&rep);
+	log_report(c, &rep);
 	report_fini(&rep);
 	if (s == NULL) {
 		count_add(COUNT_RELOAD_FAILURES, 1);
