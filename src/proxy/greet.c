@@ -55,13 +55,20 @@ say(struct conn *c)
 	return v.iov_len == 0 || stream_write(&c->client, &v, 1) == (ssize_t)v.iov_len;
 }
 
+/* What has no place in the journal is nothing else: it will have no record. */
+static enum reason
+unless_unrecorded(const struct conn *c, enum reason reason)
+{
+	return c->x->has_place ? reason : REASON_AUDIT_UNAVAILABLE;
+}
+
 static enum next
 ended_early(struct conn *c)
 {
 	if (c->x == NULL)
 		return conn_close(c);
 	timer_clear(&c->timer);
-	c->x->reason = REASON_CLIENT_ABORTED;
+	c->x->reason = unless_unrecorded(c, REASON_CLIENT_ABORTED);
 	c->x->closed_by = CLOSE_CLIENT;
 	c->after = AFTER_CLOSE;
 	return conn_jump(c, STAGE_RECORD);
@@ -93,7 +100,8 @@ greet_read(struct conn *c)
 				return NEXT;
 			case HEARD_NOTHING:
 				timer_clear(&c->timer);
-				return answer_refuse(c, c->x->reason);
+				return answer_refuse(
+				    c, unless_unrecorded(c, c->x->reason));
 			case HEARD_MORE:
 				break;
 			}
@@ -129,5 +137,7 @@ greet_rest(struct conn *c)
 enum next
 greet_late(struct conn *c)
 {
-	return c->x == NULL ? conn_close(c) : answer_refuse(c, REASON_CLIENT_TIMEOUT);
+	if (c->x == NULL)
+		return conn_close(c);
+	return answer_refuse(c, unless_unrecorded(c, REASON_CLIENT_TIMEOUT));
 }

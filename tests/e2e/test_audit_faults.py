@@ -63,6 +63,9 @@ def test_new_exchanges_are_refused_open_ones_go_on_and_it_heals(weir, upstream, 
     fault.induce()
     passed, refused = until(proxy, connect, 503)
     assert refused.get("x-weir-reason") == "audit_unavailable" and refused.get("retry-after")
+    malformed = connect(proxy)
+    malformed.send("no request\r\n\r\n")
+    assert malformed.response().get("x-weir-reason") == "audit_unavailable"
     assert proxy.health("/readyz")[0] == 503 and proxy.metric("weir_audit_errors_total") > 0
     tunnel.send(b"still relayed")
     assert tunnel.read_until(lambda data: data == b"still relayed")
