@@ -3,11 +3,13 @@ import base64
 import json
 import os
 import re
+import resource
+import signal
 import subprocess
 
 import pytest
 
-from rig import provider as rig_provider
+from rig import provider as rig_provider, seccomp
 from rig import token as tokens
 from rig.gateway import SECRET
 from rig.weir import SANITIZED, binary, free_port, wait_for
@@ -86,8 +88,28 @@ def test_no_core_has_a_credential(gateway, provider):
     with open("/proc/%d/limits" % g.weir.process.pid) as f:
         assert re.search(r"(?m)^Max core file size +0 +0 ", f.read())
     if not SANITIZED:
-        found = places(g.weir.process.pid, rig_provider.KEY)
-        assert found and all("dd" in flags for flags in found)
+        for secret in KEYS.values():
+            found = places(g.weir.process.pid, secret)
+            assert found and all("dd" in flags for flags in found)
+
+
+def dumps_core(process, directory):
+    """Does the kernel write one, when nothing but the process itself is against it?"""
+    with open("/proc/%d/limits" % process.pid) as f:
+        assert re.search(r"(?m)^Max core file size +unlimited", f.read())
+    process.send_signal(signal.SIGABRT)
+    _, status = os.waitpid(process.pid, 0)
+    process.returncode = -os.WTERMSIG(status)
+    assert process.returncode == -signal.SIGABRT
+    return os.WCOREDUMP(status) or bool(list(directory.glob("core*")))
+
+
+@pytest.mark.plain
+def test_no_core_is_made_even_where_no_limit_forbids_it(weir, tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    assert not dumps_core(weir([], preexec=seccomp.unlimited_cores).process, tmp_path)
+    with subprocess.Popen(["sleep", "infinity"], preexec_fn=seccomp.unlimited_cores) as other:
+        assert dumps_core(other, tmp_path), "this machine makes no cores at all: here nothing was shown"
 
 
 def test_what_was_rotated_is_wiped(gateway, provider, tmp_path):
