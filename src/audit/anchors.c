@@ -53,9 +53,10 @@ anchors_add(struct anchors *a, const struct vouch *v, uint64_t line)
 	one->line = line;
 	if (v->head.n != ANCHOR_HEAD || !copy(one->head, sizeof(one->head), v->head) ||
 	    !copy(one->ts, sizeof(one->ts), v->ts) ||
-	    !copy(one->lines, sizeof(one->lines), v->lines)) {
+	    !copy(one->lines, sizeof(one->lines), v->lines) ||
+	    !copy(one->name, sizeof(one->name), v->name)) {
 		free(one);
-		return "it has no head, ts and lines";
+		return "it has no name, head, ts and lines";
 	}
 	keep(a, one);
 	map_put(&a->by_head, v->head, one);

@@ -12,11 +12,13 @@
 
 #define ANCHORS_MAX ((size_t)1 << 20) /* a checkpoint each hour for a century */
 #define ANCHOR_HEAD 64
+#define ANCHOR_NAME 64
 
 struct anchor {
 	char head[ANCHOR_HEAD + 1], ts[32], lines[STR_DIGITS + 1];
-	uint64_t line; /* of the anchor file */
-	bool is_seen;  /* in the log; its user's */
+	char name[ANCHOR_NAME + 1]; /* of the weir that wrote it */
+	uint64_t line;              /* of the anchor file */
+	bool is_seen;               /* in the log; its user's */
 };
 
 struct anchors {

@@ -17,6 +17,7 @@
 #define TEXT_MAX 2048
 #define TORN_MOST 32 /* twice as many as weir names at a start */
 #define MAC_HEX 64
+#define NAME_MOST 64 /* what the settings allow */
 
 static const char zeros[] =
     "0000000000000000000000000000000000000000000000000000000000000000";
@@ -44,10 +45,14 @@ struct audit_verify {
 	uint64_t line;
 	bool is_first_of_file;
 
-	struct chain chain; /* its head: of the last record */
-	bool has_head;      /* there was a record */
+	struct chain chain;         /* its head: of the last record */
+	char before_run[CHAIN_HEX]; /* the head before this run's first record */
+	bool has_head;              /* there was a record */
 	bool is_from_start;
 	struct hmac mac;
+	uint64_t maced, unmaced;  /* right ones; wrong ones before the first of those */
+	uint64_t not_signed;      /* checkpoints before the first that is signed */
+	char name[NAME_MOST + 1]; /* of the last checkpoint; empty: there was none */
 	struct torn torn[TORN_MOST];
 	size_t ntorn;
 
@@ -225,23 +230,60 @@ check_prev(struct audit_verify *v, struct str prev)
 		    "added or moved");
 }
 
-static void
-check_mac(struct audit_verify *v, const struct seal *s)
+/* NULL: it has the mac that this key makes. */
+static const char *
+mac_fault(const struct audit_verify *v, const struct seal *s)
 {
 	unsigned char bytes[MAC_HEX / 2];
 	char digits[CHAIN_HEX];
 
-	if (v->mac.inner == NULL)
-		return;
-	if (s->mac.n == 0) {
-		fault(v, "mac", "has no mac");
-		return;
-	}
+	if (s->mac.n == 0)
+		return "has no mac";
 	hmac_digest(&v->mac, s->body, bytes);
 	for (size_t i = 0; i < MAC_HEX; i++)
 		digits[i] = "0123456789abcdef"[bytes[i / 2] >> (i % 2 == 0 ? 4 : 0) & 15];
-	if (CRYPTO_memcmp(digits, s->mac.p, MAC_HEX) != 0)
-		fault(v, "mac", "is not authentic: its mac is not made with this key");
+	return CRYPTO_memcmp(digits, s->mac.p, MAC_HEX) == 0
+		   ? NULL
+		   : "is not authentic: its mac is not made with this key";
+}
+
+/*
+ * `n` of what a key makes were wrong before the first that is right: the log is older
+ * than the key, or somebody who has no key made its beginning anew.  The head that was
+ * kept from then tells.
+ */
+static void
+check_older(struct audit_verify *v, const char *what, uint64_t n, const char *of,
+    const char *head)
+{
+	if (n == 0)
+		return;
+	if (v->o.head != NULL && strcmp(v->o.head, head) == 0)
+		note(v, what,
+		    "is the first with this key: %" PRIu64
+		    " %s before it are older, as the given head says",
+		    n, of);
+	else
+		fault(v, what,
+		    "is the first with this key: %" PRIu64
+		    " %s before it are older than the key, or not "
+		    "weir's; a head that was kept when the key was new would tell",
+		    n, of);
+}
+
+static void
+check_mac(struct audit_verify *v, const struct seal *s)
+{
+	const char *why;
+
+	if (v->mac.inner == NULL)
+		return;
+	if ((why = mac_fault(v, s)) == NULL && v->maced++ == 0)
+		check_older(v, "mac", v->unmaced, "records", v->chain.head);
+	else if (why != NULL && v->maced == 0)
+		v->unmaced++;
+	else if (why != NULL)
+		fault(v, "mac", "%s", why);
 }
 
 /* ---- checkpoints */
@@ -280,6 +322,8 @@ check_count(struct audit_verify *v, const struct vouch *c)
 		    "is a checkpoint that counts %" PRIu64 " records before it; %" PRIu64
 		    " more are here",
 		    said, expected - said);
+	if (!is_expected && said > v->chained)
+		v->sums.older = said - v->chained;
 	v->counted = said;
 	v->counted_at = v->chained;
 	v->has_counted = true;
@@ -296,7 +340,8 @@ check_anchor(struct audit_verify *v, const struct vouch *c)
 		v->unanchored += v->first_anchor != SIZE_MAX;
 		return;
 	}
-	if (!str_eq(c->ts, str_of(a->ts)) || !str_eq(c->lines, str_of(a->lines)))
+	if (!str_eq(c->ts, str_of(a->ts)) || !str_eq(c->lines, str_of(a->lines)) ||
+	    !str_eq(c->name, str_of(a->name)))
 		fault(v, "anchor",
 		    "is not the checkpoint that %s has in its line %" PRIu64,
 		    v->o.anchor_file, a->line);
@@ -306,11 +351,46 @@ check_anchor(struct audit_verify *v, const struct vouch *c)
 			v->first_anchor = i;
 }
 
+/* A weir has one name from its start to its end. */
+static void
+check_name(struct audit_verify *v, const struct vouch *c)
+{
+	struct str name = str_sub(c->name, 0, NAME_MOST);
+
+	if (v->name[0] != '\0' && !str_eq(c->name, str_of(v->name))) {
+		if (v->is_first_checkpoint)
+			note(v, "name",
+			    "is a checkpoint of %.*s; the run before was %s's",
+			    STR_ARG(name), v->name);
+		else
+			fault(v, "name", "is a checkpoint of %.*s, in a run of %s",
+			    STR_ARG(name), v->name);
+	}
+	memcpy(v->name, name.p, name.n);
+	v->name[name.n] = '\0';
+}
+
+static void
+check_signature(struct audit_verify *v, const struct vouch *c)
+{
+	const char *why = vouch_fault(c, v->o.signer);
+
+	if (why == NULL) {
+		if (v->sums.is_signed++ == 0)
+			check_older(
+			    v, "signature", v->not_signed, "checkpoints", v->before_run);
+		v->signed_at = v->chained + 1;
+	} else if (v->sums.is_signed == 0) {
+		v->not_signed++;
+	} else {
+		fault(v, "signature", "is a checkpoint, and %s", why);
+	}
+}
+
 static void
 check_checkpoint(struct audit_verify *v, const struct entry *e, struct str prev)
 {
 	const struct vouch c = vouch_read(e->root);
-	const char *why;
 
 	if (!entry_is(e, "checkpoint"))
 		return;
@@ -319,15 +399,10 @@ check_checkpoint(struct audit_verify *v, const struct entry *e, struct str prev)
 		fault(v, "checkpoint", "is a checkpoint whose head is not its prev");
 	check_count(v, &c);
 	check_anchor(v, &c);
+	check_name(v, &c);
 	v->is_first_checkpoint = false;
-	if (v->o.signer == NULL)
-		return;
-	if ((why = vouch_fault(&c, v->o.signer)) != NULL) {
-		fault(v, "signature", "is a checkpoint, and %s", why);
-	} else {
-		v->sums.is_signed++;
-		v->signed_at = v->chained + 1;
-	}
+	if (v->o.signer != NULL)
+		check_signature(v, &c);
 }
 
 static void
@@ -378,6 +453,7 @@ begin_run(struct audit_verify *v, bool is_whole)
 	v->run = (struct run){ .number = v->run.number + 1, .is_whole = is_whole };
 	v->sums.runs++;
 	v->is_first_checkpoint = true;
+	memcpy(v->before_run, v->chain.head, sizeof(v->before_run));
 }
 
 static void
@@ -562,6 +638,25 @@ end_torn(struct audit_verify *v)
 	}
 }
 
+static void
+end_macs(struct audit_verify *v)
+{
+	if (v->unmaced > 0 && v->maced == 0)
+		say_of(v, v->file, 0, "mac",
+		    "has no record whose mac is made with this key: nobody vouches for "
+		    "this log");
+}
+
+static void
+end_name(struct audit_verify *v)
+{
+	if (v->o.name != NULL && v->name[0] != '\0' && strcmp(v->name, v->o.name) != 0)
+		say_of(v, v->file, 0, "name",
+		    "ends as the log of %s, and the configuration is of %s: it is "
+		    "another weir's, or the name is new and weir was not started since",
+		    v->name, v->o.name);
+}
+
 /* Who takes the checkpoints out may write the chain anew: what has none is no proof. */
 static void
 end_signatures(struct audit_verify *v)
@@ -624,8 +719,11 @@ audit_verify_end(struct audit_verify *v, struct audit_sums *out)
 		    "no record has the digest %s: the end was cut off, or records were "
 		    "changed",
 		    v->o.head);
+	end_macs(v);
+	end_name(v);
 	end_signatures(v);
 	end_anchors(v);
+	v->sums.is_from_start = v->is_from_start;
 	v->sums.still_open = v->exchanges.open.n;
 	memcpy(v->sums.head, v->chain.head, sizeof(v->sums.head));
 	*out = v->sums;

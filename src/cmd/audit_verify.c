@@ -101,6 +101,7 @@ static const struct {
 	{ "checkpoints", offsetof(struct audit_sums, checkpoints) },
 	{ "verified_signatures", offsetof(struct audit_sums, is_signed) },
 	{ "behind_head", offsetof(struct audit_sums, behind_head) },
+	{ "older", offsetof(struct audit_sums, older) },
 	{ "notes", offsetof(struct audit_sums, notes) },
 };
 
@@ -123,6 +124,8 @@ put_sums(struct verifying *v, const struct audit_sums *s)
 		json_key(j, counts[i].name);
 		json_int(j, (int64_t)count_at(s, counts[i].at));
 	}
+	json_key(j, "from_start");
+	json_bool(j, s->is_from_start);
 	json_key(j, "first");
 	json_text(j, s->first[0] == '\0' ? NULL : s->first);
 	json_key(j, "last");
@@ -131,6 +134,16 @@ put_sums(struct verifying *v, const struct audit_sums *s)
 	json_text(j, s->head);
 	json_close(j, '}');
 	buf_char(&v->out, '\n');
+}
+
+/* Rotation may have taken the rest away, or somebody else: no line of it can tell. */
+static void
+show_later_part(struct buf *to, uint64_t older)
+{
+	buf_text(to, "what is here is in order; what is older is not here");
+	if (older > 0)
+		buf_fmt(to, ": %" PRIu64 " records", older);
+	buf_text(to, " (--from-start refuses that)\n");
 }
 
 static void
@@ -157,10 +170,12 @@ show_sums(struct verifying *v, const struct audit_sums *s)
 		buf_fmt(
 		    to, "%" PRIu64 " records behind the given head\n", s->behind_head);
 	buf_fmt(to, "head %s\n", s->head);
-	if (s->findings == 0)
+	if (s->findings > 0)
+		buf_fmt(to, "%" PRIu64 " findings\n", s->findings);
+	else if (s->is_from_start || s->lines == 0)
 		buf_text(to, "it is in order\n");
 	else
-		buf_fmt(to, "%" PRIu64 " findings\n", s->findings);
+		show_later_part(to, s->older);
 }
 
 /* ---- what it is checked with */
@@ -374,6 +389,7 @@ audit_verify(struct audit_log *log, const struct audit_asked *o)
 	buf_init(&v.out, OUT_MAX);
 	json_out_init(&v.j, &v.out);
 	v.options.head = o->head;
+	v.options.name = log->settings != NULL ? log->settings->name : NULL;
 	v.options.from_start = o->from_start;
 	v.options.say = on_finding;
 	v.options.arg = &v;

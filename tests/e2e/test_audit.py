@@ -176,7 +176,10 @@ def test_a_missing_segment_is_found_and_a_missing_beginning_is_said(log, tmp_pat
     put(tmp_path / "log.c", log[3:6])
     put(tmp_path / "log", log[6:])
     assert verify(tmp_path / "log", "--from-start")[:2] == (0, [])  # found, and in order
-    assert verify(tmp_path / "log.c", tmp_path / "log")[0] == 0
+    status, findings, said = verify(tmp_path / "log.c", tmp_path / "log")
+    assert (status, said["from_start"], said["older"]) == (0, False, 3)
+    text = audit("verify", tmp_path / "log.c", tmp_path / "log").stdout.decode()
+    assert "what is older is not here: 3 records (--from-start refuses that)\n" in text and "it is in order" not in text
     assert verify(tmp_path / "log.c", tmp_path / "log", "--from-start")[0] == 1
     status, findings, _ = verify(tmp_path / "log.a", tmp_path / "log")
     assert status == 1 and [(f["what"], f["line"]) for f in findings][0] == ("chain", 1)

@@ -8,6 +8,7 @@ import signal
 import subprocess
 
 import pytest
+from rig.planted import noise
 from rig.weir import binary, proxy_and_health, wait_for
 from rules import http, tcp
 from test_audit_soak import files_of
@@ -99,7 +100,8 @@ def test_lines_go_on_after_a_death(weir, upstream, connect):
     proxy = weir([http(NAME)])
     for _ in range(3):
         assert get(connect(proxy)).status == 200
-        proxy.audit(lambda all_: all_[-1]["kind"] == "http")
+        proxy.audit(lambda all_: all_[-1]["kind"] == "http" and all_[-2].get("event") == "checkpoint"
+                    or all_[-1].get("event") == "checkpoint" and all_[-2]["kind"] == "http")
         die(proxy)
         proxy.start()
     proxy.stop()
@@ -139,8 +141,34 @@ def test_verify_takes_the_anchor_and_the_key_from_the_configuration(weir, upstre
         f.write(b"".join(line + b"\n" for line in lines[:-2]))
     found = verify()
     assert found.returncode == 1 and str(anchor) in found.stdout, found
+    with open(log, "wb") as f:
+        f.write(b"".join(line + b"\n" for line in lines))
+    assert verify().returncode == 0
+    proxy.config["name"] = "another"
+    proxy.write_config()
+    found = verify()
+    assert found.returncode == 1 and "ends as the log of weir, and the configuration is of another" in found.stdout, found
     anchor.unlink()
     assert verify().returncode == 66
+
+
+def test_a_log_older_than_its_keys_is_in_order_for_who_kept_its_head(weir, upstream, connect, key, tmp_path):
+    proxy = weir([http(NAME)])
+    log = proxy.config["audit"]["path"]
+    assert get(connect(proxy)).status == 200
+    proxy.stop()
+    head = hashlib.sha256(lines_of(log)[-1]).hexdigest()
+    (tmp_path / "mac").write_text(noise())
+    (tmp_path / "mac").chmod(0o600)
+    proxy.config["audit"].update(key="file:%s" % (tmp_path / "mac"), sign="file:%s" % key["private"])
+    proxy.write_config()
+    proxy.start()
+    assert get(connect(proxy)).status == 200
+    proxy.stop()
+    status, said = checked("-c", proxy.path("weir.yaml"))
+    assert status == 1 and "2 findings" in said and said.count("older than the key, or not weir's") == 2, said
+    status, said = checked("-c", proxy.path("weir.yaml"), "--head", head)
+    assert status == 0 and said.count("are older, as the given head says") == 2 and "it is in order\n" in said, said
 
 
 def checked(*arguments):

@@ -32,12 +32,13 @@ struct made {
 	struct chain chain;
 	unsigned seq, id;
 	uint64_t lines;
+	const char *name; /* in its checkpoints */
 };
 
 static void
 made_init(struct made *m, const char *key)
 {
-	*m = (struct made){ .seq = 0 };
+	*m = (struct made){ .name = "w" };
 	buf_init(&m->text, LOG_MAX);
 	chain_init(&m->chain, str_of(key));
 }
@@ -527,13 +528,43 @@ test_a_line_without_its_mac_or_with_another_is_not_authentic(void **state)
 	assert_string_equal(look_at(buf_view(&m.text), o, &sums), "");
 	made_init(&forged, "guess");
 	put_event(&forged, "start");
-	assert_string_equal(look_at(buf_view(&forged.text), o, &sums), "1 mac");
+	assert_string_equal(look_at(buf_view(&forged.text), o, &sums), "0 mac");
 	assert_string_equal(look(&forged), "");
 	made_fini(&forged);
 	made_init(&forged, "");
 	put_event(&forged, "start");
-	assert_string_equal(look_at(buf_view(&forged.text), o, &sums), "1 mac");
+	assert_string_equal(look_at(buf_view(&forged.text), o, &sums), "0 mac");
 	made_fini(&forged);
+	made_fini(&m);
+}
+
+/* 12 lines of a weir that had no key, then of one that has. */
+static void
+test_what_is_older_than_the_key_is_found_unless_its_head_was_kept(void **state)
+{
+	struct made m;
+	struct audit_sums sums;
+	struct audit_verify_options o = { .key = STR("key") };
+	char head[CHAIN_HEX];
+
+	(void)state;
+	made_init(&m, "");
+	put_run(&m);
+	memcpy(head, m.chain.head, sizeof(head));
+	hmac_init(&m.chain.mac, STR("key"));
+	put_run(&m);
+	assert_string_equal(look_at(buf_view(&m.text), o, &sums), "13 mac");
+	o.head = head;
+	assert_string_equal(look_at(buf_view(&m.text), o, &sums), "note 13 mac");
+	o.head = m.chain.head; /* which anybody's beginning may have come before */
+	assert_string_equal(look_at(buf_view(&m.text), o, &sums), "13 mac");
+	hmac_fini(&m.chain.mac);
+	put_run(&m);
+	o.head = head;
+	assert_string_equal(
+	    look_at(str_sub(buf_view(&m.text), 0, (size_t)(line_of(&m, 26).p - m.text.p)),
+		o, &sums),
+	    "note 13 mac; 25 mac");
 	made_fini(&m);
 }
 
@@ -684,20 +715,20 @@ put_checkpoint(struct made *m, uint64_t lines, EVP_PKEY *key, struct buf *anchor
 
 	memcpy(head, m->chain.head, sizeof(head));
 	snprintf(message, sizeof(message),
-	    "weir-checkpoint-v1\nw\n2031-04-05T06:07:%02u.000000Z\n%llu\n%s\n",
+	    "weir-checkpoint-v1\n%s\n2031-04-05T06:07:%02u.000000Z\n%llu\n%s\n", m->name,
 	    m->seq % 60, (unsigned long long)lines, head);
 	sign(message, sig, key);
 	key_id(key, id);
 	buf_fmt(anchor,
-	    "{\"v\":1,\"name\":\"w\",\"ts\":\"2031-04-05T06:07:%02u.000000Z\",\"lines\":"
+	    "{\"v\":1,\"name\":\"%s\",\"ts\":\"2031-04-05T06:07:%02u.000000Z\",\"lines\":"
 	    "\"%llu\","
 	    "\"head\":\"%s\",\"key\":\"%s\",\"sig\":\"%s\"}\n",
-	    m->seq % 60, (unsigned long long)lines, head, id, sig);
+	    m->name, m->seq % 60, (unsigned long long)lines, head, id, sig);
 	put(m,
 	    "\"kind\":\"system\",\"phase\":\"final\",\"event\":\"checkpoint\",\"name\":"
-	    "\"w\","
+	    "\"%s\","
 	    "\"lines\":\"%llu\",\"head\":\"%s\",\"key\":\"%s\",\"sig\":\"%s\"",
-	    (unsigned long long)lines, head, id, sig);
+	    m->name, (unsigned long long)lines, head, id, sig);
 }
 
 static void
@@ -812,7 +843,8 @@ test_a_log_made_anew_fits_no_signature_and_no_anchor(void **state)
 	signed_init(&other); /* its own key */
 	struct audit_verify_options o = by_anchors(&s);
 	const char *said = look_at(buf_view(&other.m.text), o, &sums);
-	assert_non_null(strstr(said, "13 signature"));
+	assert_non_null(strstr(said, "0 signature"));
+	assert_int_equal(sums.is_signed, 0);
 	signed_fini(&other);
 	signed_fini(&s);
 }
@@ -858,6 +890,84 @@ test_a_checkpoint_counts_what_is_missing(void **state)
 	made_fini(&m);
 	buf_fini(&anchor);
 	EVP_PKEY_free(key);
+}
+
+static void
+test_checkpoints_before_the_first_that_is_signed_need_a_head_that_was_kept(void **state)
+{
+	struct signed_log s;
+	struct audit_sums sums;
+	struct made m;
+	struct buf anchor;
+	char head[CHAIN_HEX];
+
+	(void)state;
+	signed_init(&s);
+	made_init(&m, "");
+	buf_init(&anchor, LOG_MAX);
+	EVP_PKEY *old = EVP_PKEY_Q_keygen(NULL, NULL, "ED25519");
+	put_run(&m);
+	put_checkpoint(&m, m.lines, old, &anchor);
+	memcpy(head, m.chain.head, sizeof(head));
+	put_run(&m);
+	put_checkpoint(&m, m.lines, s.key, &anchor); /* 26 */
+	struct audit_verify_options o = { .signer = s.public };
+	assert_string_equal(look_at(buf_view(&m.text), o, &sums), "26 signature");
+	o.head = head;
+	assert_string_equal(look_at(buf_view(&m.text), o, &sums), "note 26 signature");
+	put_checkpoint(&m, m.lines, old, &anchor);
+	assert_string_equal(look_at(buf_view(&m.text), o, &sums),
+	    "note 26 signature; 27 signature; note 27 signature");
+	EVP_PKEY_free(old);
+	buf_fini(&anchor);
+	made_fini(&m);
+	signed_fini(&s);
+}
+
+static void
+test_a_checkpoint_by_another_name_is_of_another_weir(void **state)
+{
+	struct made m;
+	struct buf anchor;
+	struct audit_sums sums;
+	EVP_PKEY *key = EVP_PKEY_Q_keygen(NULL, NULL, "ED25519");
+
+	(void)state;
+	made_init(&m, "");
+	buf_init(&anchor, LOG_MAX);
+	put_run(&m);
+	put_checkpoint(&m, m.lines, key, &anchor);
+	m.name = "other";
+	put_run(&m);
+	put_checkpoint(
+	    &m, m.lines, key, &anchor); /* 26: a name may change with a start */
+	assert_string_equal(look(&m), "note 26 name");
+	struct audit_verify_options o = { .name = "other" };
+	assert_string_equal(look_at(buf_view(&m.text), o, &sums), "note 26 name");
+	o.name = "w";
+	assert_string_equal(look_at(buf_view(&m.text), o, &sums), "note 26 name; 0 name");
+	m.name = "w";
+	put_checkpoint(&m, m.lines, key, &anchor);
+	assert_string_equal(look(&m), "note 26 name; 27 name");
+	made_fini(&m);
+	buf_fini(&anchor);
+	EVP_PKEY_free(key);
+}
+
+static void
+test_a_checkpoint_says_how_much_is_older_than_the_first_line(void **state)
+{
+	struct signed_log s;
+	struct audit_sums sums;
+	struct audit_verify_options o = { .signer = NULL };
+
+	(void)state;
+	signed_init(&s);
+	look_at(buf_view(&s.m.text), o, &sums);
+	assert_true(sums.is_from_start && sums.older == 0);
+	look_at(str_sub(buf_view(&s.m.text), s.cut, s.m.text.n), o, &sums);
+	assert_true(!sums.is_from_start && sums.older == 26);
+	signed_fini(&s);
 }
 
 /* ---- files */
@@ -1048,6 +1158,13 @@ main(void)
 		    test_a_line_begun_in_a_file_that_was_moved_may_stand_there),
 		cmocka_unit_test(
 		    test_a_line_without_its_mac_or_with_another_is_not_authentic),
+		cmocka_unit_test(
+		    test_what_is_older_than_the_key_is_found_unless_its_head_was_kept),
+		cmocka_unit_test(
+		    test_checkpoints_before_the_first_that_is_signed_need_a_head_that_was_kept),
+		cmocka_unit_test(test_a_checkpoint_by_another_name_is_of_another_weir),
+		cmocka_unit_test(
+		    test_a_checkpoint_says_how_much_is_older_than_the_first_line),
 		cmocka_unit_test(test_what_is_no_json_is_found_and_the_rest_is_looked_at),
 		cmocka_unit_test(
 		    test_an_open_without_a_final_is_found_when_its_run_is_over),
