@@ -3,6 +3,7 @@
  */
 #include "audit/join.h"
 
+#include <stdlib.h>
 #include <string.h>
 
 #include "audit/mark.h"
@@ -421,8 +422,25 @@ next_candidate(struct str text, size_t at)
 	return text.n;
 }
 
+void
+joins_fini(struct joins *j)
+{
+	free(j->p);
+	*j = (struct joins){ 0 };
+}
+
+static void
+joins_add(struct joins *j, size_t from, size_t to)
+{
+	if (j->n == j->cap) {
+		j->cap = j->cap == 0 ? 8 : 2 * j->cap;
+		j->p = mem_resize(j->p, j->cap * sizeof(*j->p));
+	}
+	j->p[j->n++] = (struct joined){ from, to };
+}
+
 size_t
-join_find(struct str text, struct spans *spans)
+join_find(struct str text, struct spans *spans, struct joins *joins)
 {
 	size_t work = 0;
 
@@ -436,6 +454,7 @@ join_find(struct str text, struct spans *spans)
 			continue;
 		struct group g = group_of(text, &l, &h);
 		work += g.next - l.begin;
+		joins_add(joins, l.begin, g.next);
 		at = g.next;
 		if (!value_is_harmless(str_sub(text, g.from, g.to - g.from)))
 			spans_add(spans, (struct span){ .from = g.from,

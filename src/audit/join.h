@@ -15,8 +15,18 @@
 #define JOIN_LINES 16
 #define JOIN_BYTES 4096
 
+/* Where lines belong together, in order, whether there is a value in them or not. */
+struct joins {
+	struct joined {
+		size_t from, to; /* `to` is where the next line begins */
+	} * p;
+	size_t n, cap;
+};
+
+void joins_fini(struct joins *j);
+
 /* Adds the values in lines below their keys; returns what it cost, in bytes. */
-size_t join_find(struct str text, struct spans *spans);
+size_t join_find(struct str text, struct spans *spans, struct joins *joins);
 /*
  * Where the group begins, of those in `text`, which whole lines may follow, whose last
  * line is not there yet; text.n: there is none.

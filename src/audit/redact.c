@@ -18,6 +18,7 @@
 #include "base/count.h"
 #include "base/exit.h"
 
+#define MARK_ROOM 48 /* most marks are shorter */
 #define PASSES 4 /* by the second nothing is left, unless the text was made to be odd */
 
 struct redactor {
@@ -102,19 +103,28 @@ widen(struct str mark, bool has_last, struct buf *out)
 }
 
 static void
+put_quoted(const struct redactor *r, const char *kind, struct str secret,
+    const char *quote, struct buf *out)
+{
+	buf_text(out, quote);
+	marker_print(r->marker, kind, secret, out);
+	buf_text(out, quote);
+}
+
+/* As the secret was written: in UTF-16, when `raw` is. */
+static void
 put_mark(const struct redactor *r, const char *kind, struct str secret, const char *quote,
     struct str raw, struct buf *out)
 {
 	struct buf mark;
 
+	if (!mark_is_wide(raw)) {
+		put_quoted(r, kind, secret, quote, out);
+		return;
+	}
 	buf_init(&mark, 256);
-	buf_text(&mark, quote);
-	marker_print(r->marker, kind, secret, &mark);
-	buf_text(&mark, quote);
-	if (mark_is_wide(raw))
-		widen(buf_view(&mark), raw.p[raw.n - 1] == '\0', out);
-	else
-		buf_str(out, buf_view(&mark));
+	put_quoted(r, kind, secret, quote, &mark);
+	widen(buf_view(&mark), raw.p[raw.n - 1] == '\0', out);
 	buf_fini(&mark);
 }
 
@@ -159,19 +169,34 @@ print(const struct redactor *r, struct str text, const struct spans *spans, size
 		buf_str(out, str_sub(text, at, text.n));
 }
 
-/* How much work it was. */
-static size_t
-find(const struct redactor *r, enum redact_as as, struct str text, struct spans *spans)
-{
-	struct scan scan;
-	size_t joined = 0;
+/* What a look at a text brings. */
+struct findings {
+	struct spans spans;
+	struct joins joins; /* lines that are judged together */
+	size_t work;
+};
 
+static void
+findings_fini(struct findings *f)
+{
+	spans_fini(&f->spans);
+	joins_fini(&f->joins);
+}
+
+static void
+find(const struct redactor *r, enum redact_as as, struct str text, struct findings *f)
+{
+	struct spans *spans = &f->spans;
+	struct scan scan;
+
+	f->work = f->joins.n = 0;
+	spans_reset(spans);
 	scan_init(&scan, r->shapes, &r->filter, spans);
 	scan.document = form_document;
 	switch (as) {
 	case REDACT_TEXT:
 		scan_text(&scan, text, 0, SCAN_TEXT);
-		joined = join_find(text, spans);
+		f->work = join_find(text, spans, &f->joins);
 		wide_find(&scan, r->known, text);
 		break;
 	case REDACT_JSON:
@@ -187,7 +212,7 @@ find(const struct redactor *r, enum redact_as as, struct str text, struct spans 
 	rules_find(r->rules, text, spans);
 	known_find(r->known, as == REDACT_JSON, text, spans);
 	spans_merge(spans);
-	return scan.spent + scan.work + joined;
+	f->work += scan.spent + scan.work;
 }
 
 /* Text that looks different after each pass was made to confuse us: none of it passes. */
@@ -208,31 +233,33 @@ mask_all(const struct redactor *r, struct str text, struct buf *out)
  */
 static size_t
 settle(const struct redactor *r, enum redact_as as, struct str in, size_t most,
-    struct spans *spans, struct buf *out)
+    const struct spans *spans, struct buf *out)
 {
 	size_t max =
 	    64 * in.n + 4096; /* a mark for each byte, far more than there can be */
-	size_t masked = spans->n;
+	size_t masked = spans->n, left = spans->n;
+	struct findings f = { 0 };
 	struct buf now, next;
 
 	buf_init(&now, max);
 	buf_init(&next, max);
+	(void)buf_room(&now, in.n + spans->n * MARK_ROOM); /* nearly always enough */
 	print(r, in, spans, most, &now);
-	for (int pass = 1; spans->n > 0 && pass < PASSES; pass++) {
-		spans_reset(spans);
-		find(r, as, buf_view(&now), spans);
-		if (spans->n == 0)
+	for (int pass = 1; left > 0 && pass < PASSES; pass++) {
+		find(r, as, buf_view(&now), &f);
+		if ((left = f.spans.n) == 0)
 			break;
-		masked += spans->n;
+		masked += left;
 		buf_reset(&next);
-		print(r, buf_view(&now), spans, most, &next);
+		print(r, buf_view(&now), &f.spans, most, &next);
 		struct buf swap = now;
 		now = next;
 		next = swap;
 	}
-	if (spans->n > 0 || now.is_over)
+	if (left > 0 || now.is_over)
 		mask_all(r, in, &now);
 	buf_str(out, buf_view(&now));
+	findings_fini(&f);
 	buf_fini(&now);
 	buf_fini(&next);
 	return masked;
@@ -244,10 +271,15 @@ is_blank(char c)
 	return c == ' ' || c == '\t';
 }
 
+/* The lines that are looked at again together: [from, to), without the last newline. */
+struct lines {
+	size_t from, to;
+};
+
 /* The lines that [from, to) stands in; of header fields, those that they go on in, too.
  */
-static struct str
-lines_around(struct str text, enum redact_as as, size_t from, size_t to)
+static void
+take_lines(struct lines *l, struct str text, enum redact_as as, size_t from, size_t to)
 {
 	size_t begin = 0, end = text.n, n;
 
@@ -260,24 +292,60 @@ lines_around(struct str text, enum redact_as as, size_t from, size_t to)
 	while (as == REDACT_HEADER && end + 1 < text.n && is_blank(text.p[end + 1]))
 		end = str_find(str_sub(text, end + 1, text.n), '\n', &n) ? end + 1 + n
 									 : text.n;
-	return str_sub(text, begin, end - begin);
+	if (begin < l->from)
+		l->from = begin;
+	if (end > l->to)
+		l->to = end;
 }
 
-/* The spans from `first` on that begin before `end`, counted from `begin` on. */
-static size_t
-take_spans(struct spans *to, struct spans *from, size_t first, size_t begin, size_t end)
+/* With those that the next joins put them together with; *next moves along. */
+static void
+take_joined(struct lines *l, struct str text, const struct joins *joins, size_t *next)
 {
-	size_t i = first;
+	for (; *next < joins->n && joins->p[*next].from <= l->to; ++*next) {
+		const struct joined *j = &joins->p[*next];
+		bool has_newline = j->to > 0 && text.p[j->to - 1] == '\n';
 
-	for (; i < from->n && from->span[i].from < end; i++) {
-		struct span span = from->span[i];
-
-		from->span[i].secret = STR_NONE; /* it has a new owner */
-		span.from -= begin;
-		span.to -= begin;
-		spans_add(to, span);
+		if (j->to <= l->from)
+			continue;
+		if (j->from < l->from)
+			l->from = j->from;
+		if (j->to - has_newline > l->to)
+			l->to = j->to - has_newline;
 	}
-	return i;
+}
+
+/*
+ * The lines around the span `first`, and whatever must be seen with them; *next_join
+ * moves along.
+ */
+static struct lines
+lines_of(const struct findings *f, size_t first, struct str text, enum redact_as as,
+    size_t *next_join)
+{
+	const struct spans *spans = &f->spans;
+	struct lines l = { SIZE_MAX, 0 };
+
+	for (size_t i = first; i < spans->n && (i == first || spans->span[i].from < l.to);
+	     i++) {
+		if (spans->span[i].to > l.to) /* most are in a line that was taken */
+			take_lines(&l, text, as, spans->span[i].from, spans->span[i].to);
+		take_joined(&l, text, &f->joins, next_join);
+	}
+	return l;
+}
+
+/* The spans from `first` on that are in the lines, counted from their begin; borrowed. */
+static struct spans
+spans_in(struct spans *all, size_t first, struct lines l)
+{
+	struct spans in = { .span = all->span + first };
+
+	for (; first + in.n < all->n && in.span[in.n].from < l.to; in.n++) {
+		in.span[in.n].from -= l.from;
+		in.span[in.n].to -= l.from;
+	}
+	return in;
 }
 
 /*
@@ -286,32 +354,22 @@ take_spans(struct spans *to, struct spans *from, size_t first, size_t begin, siz
  */
 static size_t
 settle_lines(const struct redactor *r, enum redact_as as, struct str in, size_t most,
-    struct spans *spans, struct buf *out)
+    struct findings *f, struct buf *out)
 {
-	struct spans some = { 0 };
-	size_t masked = 0, at = 0, begun = out->n;
+	size_t masked = 0, at = 0, begun = out->n, join = 0;
 
-	for (size_t i = 0; i < spans->n && out->n - begun < most;) {
-		struct span *span = &spans->span[i];
-		struct str lines = lines_around(in, as, span->from, span->to);
-		size_t begin = (size_t)(lines.p - in.p);
-		/* a span of many lines and one more in its last line */
-		for (size_t k = i; k < spans->n && spans->span[k].from < begin + lines.n;
-		     k++)
-			if (spans->span[k].to > begin + lines.n)
-				lines.n = (size_t)(lines_around(
-				    in, as, span->from, spans->span[k].to)
-						       .n);
+	for (size_t i = 0; i < f->spans.n && out->n - begun < most;) {
+		struct lines l = lines_of(f, i, in, as, &join);
+		struct str lines = str_sub(in, l.from, l.to - l.from);
+		const struct spans some = spans_in(&f->spans, i, l);
 
-		spans_reset(&some);
-		i = take_spans(&some, spans, i, begin, begin + lines.n);
-		buf_str(out, str_sub(in, at, begin - at));
+		i += some.n;
+		buf_str(out, str_sub(in, at, l.from - at));
 		masked += settle(r, as, lines, most - (out->n - begun), &some, out);
-		at = begin + lines.n;
+		at = l.to;
 	}
 	if (out->n - begun < most)
 		buf_str(out, str_sub(in, at, in.n));
-	spans_fini(&some);
 	return masked;
 }
 
@@ -319,19 +377,19 @@ size_t
 redact_part(const struct redactor *r, enum redact_as as, struct str in, size_t most,
     struct buf *out)
 {
-	struct spans spans = { 0 };
+	struct findings f = { 0 };
 	size_t masked = 0;
 
-	find(r, as, in, &spans);
-	if (spans.n == 0)
+	find(r, as, in, &f);
+	if (f.spans.n == 0)
 		buf_str(out, in);
 	else if (as != REDACT_JSON)
-		masked = settle_lines(r, as, in, most, &spans, out);
+		masked = settle_lines(r, as, in, most, &f, out);
 	else
-		masked = settle(r, as, in, most, &spans, out);
+		masked = settle(r, as, in, most, &f.spans, out);
 	if (masked > 0)
 		count_add(COUNT_REDACTED, (int64_t)masked);
-	spans_fini(&spans);
+	findings_fini(&f);
 	return masked;
 }
 
@@ -339,26 +397,26 @@ void
 redact_explain(const struct redactor *r, enum redact_as as, struct str in,
     redact_told *told, void *arg)
 {
-	struct spans spans = { 0 };
+	struct findings f = { 0 };
 
-	find(r, as, in, &spans);
-	for (size_t i = 0; i < spans.n; i++) {
-		const struct span *s = &spans.span[i];
+	find(r, as, in, &f);
+	for (size_t i = 0; i < f.spans.n; i++) {
+		const struct span *s = &f.spans.span[i];
 
 		told(arg, s->from, s->to,
 		    better_kind(r, s, str_sub(in, s->from, s->to - s->from)), s->why);
 	}
-	spans_fini(&spans);
+	findings_fini(&f);
 }
 
 size_t
 redact_work(const struct redactor *r, enum redact_as as, struct str in)
 {
-	struct spans spans = { 0 };
-	size_t work = find(r, as, in, &spans);
+	struct findings f = { 0 };
 
-	spans_fini(&spans);
-	return work;
+	find(r, as, in, &f);
+	findings_fini(&f);
+	return f.work;
 }
 
 size_t
