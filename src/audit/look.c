@@ -247,6 +247,16 @@ value_step(struct piece *p, size_t at, const char *ends)
 	return next == '\0' ? 1 : 2;
 }
 
+/* Most of a value's bytes, and all of a mark's, end it nowhere. */
+static size_t
+skip_plain(struct str text, size_t at)
+{
+	while (at < text.n && (ascii_is_alnum(text.p[at]) || text.p[at] == '.' ||
+				  text.p[at] == '-' || text.p[at] == '~'))
+		at++;
+	return at;
+}
+
 static void
 unquoted_value(struct piece *p, size_t at, const char *ends, struct value *v)
 {
@@ -254,7 +264,8 @@ unquoted_value(struct piece *p, size_t at, const char *ends, struct value *v)
 
 	v->from = at;
 	v->code = p->as == SCAN_TEXT ? SPAN_PLAIN : SPAN_JSON;
-	while (at < p->text.n && (step = value_step(p, at, ends)) != 0)
+	while ((at = skip_plain(p->text, at)) < p->text.n &&
+	       (step = value_step(p, at, ends)) != 0)
 		at += step;
 	v->to = v->next = at < p->text.n ? at : p->text.n;
 }
@@ -697,10 +708,24 @@ authority_begin(struct str text, size_t at)
 	return at;
 }
 
+/* Beside white space and control characters: what ends an authority, and what none that
+ * somebody's password is in. */
+static const unsigned char no_authority[256] = {
+	['/'] = 1,
+	['?'] = 1,
+	['#'] = 1,
+	['\\'] = 1,
+	['"'] = 2,
+	['\''] = 2,
+	['<'] = 2,
+	['>'] = 2,
+	['`'] = 2,
+};
+
 static bool
 ends_authority(char c)
 {
-	return is_space(c) || has_byte("/?#\"'<>\\`", c);
+	return is_space(c) || no_authority[(unsigned char)c] > 0;
 }
 
 /* RFC 3986 3.2: up to / ? # or what no URL has. */
@@ -729,7 +754,7 @@ broken_authority_end(struct str text, size_t at, size_t end)
 	if (digits == authority.n)
 		return end; /* host:port */
 	while (end < text.n && end - at < USERINFO_MAX && !is_space(text.p[end]) &&
-	       !has_byte("\"'<>`", text.p[end]))
+	       no_authority[(unsigned char)text.p[end]] < 2)
 		end++;
 	return end;
 }

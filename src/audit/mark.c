@@ -115,7 +115,8 @@ static bool
 is_own_kind(struct str kind)
 {
 	for (size_t i = 0; i < sizeof(own_kinds) / sizeof(*own_kinds); i++)
-		if (str_eq(kind, str_of(own_kinds[i])))
+		if (kind.n > 0 && kind.p[0] == own_kinds[i][0] &&
+		    str_eq(kind, str_of(own_kinds[i])))
 			return true;
 	return name_kind_exists(kind) || shape_kind_exists(kind);
 }
@@ -164,15 +165,14 @@ kind_exists(struct str kind)
 static bool
 take_part(struct str *rest, size_t max, struct str *part)
 {
-	size_t at;
+	size_t n = 0;
 
-	if (!str_find(str_sub(*rest, 0, max + 1), '.', &at) || at == 0)
+	while (n < rest->n && n <= max && is_id_byte(rest->p[n]))
+		n++;
+	if (n == 0 || n > max || n == rest->n || rest->p[n] != '.')
 		return false;
-	*part = str_sub(*rest, 0, at);
-	*rest = str_sub(*rest, at + 1, rest->n);
-	for (size_t i = 0; i < part->n; i++)
-		if (!is_id_byte(part->p[i]))
-			return false;
+	*part = str_sub(*rest, 0, n);
+	*rest = str_sub(*rest, n + 1, rest->n);
 	return true;
 }
 

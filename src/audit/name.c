@@ -3,6 +3,7 @@
  */
 #include "audit/name.h"
 
+#include <pthread.h>
 #include <string.h>
 
 #define ANY (NAME_IN_TEXT | NAME_IN_JSON | NAME_IN_QUERY)
@@ -198,11 +199,10 @@ words_of(struct str name, char out[static 2 * WORDS_MAX + 1])
 	return (struct str){ out, n };
 }
 
-/* The last byte first: nearly all names are told apart by it. */
 static bool
 ends_with(struct str words, struct str tail)
 {
-	return words.n > tail.n && words.p[words.n - 1] == tail.p[tail.n - 1] &&
+	return words.n > tail.n &&
 	       memcmp(words.p + words.n - tail.n, tail.p, tail.n) == 0;
 }
 
@@ -224,19 +224,56 @@ without_number(struct str words)
 	return words;
 }
 
+/*
+ * Nearly all names are told apart by their last letter: the rows of either table that end
+ * with it, as a list in the table's order (row + 1; 0: no more).
+ */
+#define ENDINGS (sizeof(endings) / sizeof(*endings))
+#define GLUED (sizeof(glued) / sizeof(*glued))
+
+static struct {
+	uint8_t ending[256], glued[256];
+	uint8_t next_ending[ENDINGS], next_glued[GLUED];
+} by_last;
+static pthread_once_t by_last_once = PTHREAD_ONCE_INIT;
+
+static void
+index_last(uint8_t first[static 256], uint8_t *next, size_t row, struct str words)
+{
+	uint8_t *at = &first[(unsigned char)words.p[words.n - 1]];
+
+	next[row] = *at;
+	*at = (uint8_t)(row + 1);
+}
+
+static void
+index_rows(void)
+{
+	_Static_assert(ENDINGS < 256 && GLUED < 256, "a row and one more is a byte");
+
+	for (size_t i = ENDINGS; i-- > 0;)
+		index_last(by_last.ending, by_last.next_ending, i, endings[i].words);
+	for (size_t i = GLUED; i-- > 0;)
+		index_last(by_last.glued, by_last.next_glued, i, glued[i].tail);
+}
+
 static const char *
 kind_of_words(struct str words, enum name_place place, bool is_numbered)
 {
-	for (size_t i = 0; i < sizeof(endings) / sizeof(*endings); i++)
-		if ((endings[i].places & place) != 0 &&
-		    !(is_numbered && endings[i].is_whole) &&
-		    ends_with_words(words, endings[i].words, endings[i].is_whole))
-			return endings[i].kind;
+	unsigned char last = words.n > 0 ? (unsigned char)words.p[words.n - 1] : 0;
+
+	for (size_t i = by_last.ending[last]; i > 0; i = by_last.next_ending[i - 1]) {
+		const struct ending *e = &endings[i - 1];
+
+		if ((e->places & place) != 0 && !(is_numbered && e->is_whole) &&
+		    ends_with_words(words, e->words, e->is_whole))
+			return e->kind;
+	}
 	if (words.n > sizeof(pass_word) && str_ends(words, STR(pass_word)))
 		return "password";
-	for (size_t i = 0; i < sizeof(glued) / sizeof(*glued); i++)
-		if (ends_with(words, glued[i].tail))
-			return glued[i].kind;
+	for (size_t i = by_last.glued[last]; i > 0; i = by_last.next_glued[i - 1])
+		if (ends_with(words, glued[i - 1].tail))
+			return glued[i - 1].kind;
 	return NULL;
 }
 
@@ -245,6 +282,8 @@ name_kind(struct str name, enum name_place place)
 {
 	char text[2 * WORDS_MAX + 1];
 	struct str words = words_of(name, text);
+
+	pthread_once(&by_last_once, index_rows);
 	const char *kind = kind_of_words(words, place, false);
 	struct str root = without_number(words);
 

@@ -28,10 +28,11 @@ label_end(struct str text, size_t at)
 	struct str rest = str_sub(text, at + sizeof(begin) - 1, LABEL_MAX);
 	size_t n;
 
+	if (!str_starts(str_sub(text, at, text.n), STR(begin)))
+		return 0;
 	if (str_find(rest, '\n', &n))
 		rest.n = n;
-	if (!str_starts(str_sub(text, at, text.n), str_of(begin)) ||
-	    !str_find(rest, '-', &n))
+	if (!str_find(rest, '-', &n))
 		return 0;
 	const char *word = memmem(rest.p, n, key, sizeof(key) - 1);
 	if (word == NULL)
@@ -45,7 +46,7 @@ bool
 pem_begins(struct str text, size_t at)
 {
 	return label_end(text, at) != 0 ||
-	       str_starts(str_sub(text, at, text.n), str_of(putty));
+	       str_starts(str_sub(text, at, text.n), STR(putty));
 }
 
 /* The word at or behind `from`, searched for only when what was found lies before it. */

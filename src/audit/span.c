@@ -49,12 +49,22 @@ by_place(const void *a, const void *b)
 	return 0;
 }
 
+/* As they are when one eye alone found them. */
+static bool
+are_apart(const struct spans *s)
+{
+	for (size_t i = 1; i < s->n; i++)
+		if (s->span[i].from < s->span[i - 1].to)
+			return false;
+	return true;
+}
+
 void
 spans_merge(struct spans *s)
 {
 	size_t n = 0;
 
-	if (s->n < 2)
+	if (are_apart(s))
 		return;
 	qsort(s->span, s->n, sizeof(*s->span), by_place);
 	for (size_t i = 1; i < s->n; i++) {
@@ -293,12 +303,34 @@ span_take(struct str raw, size_t at, enum span_code code, struct buf *out)
 	return step.taken;
 }
 
+/* How many bytes `text` begins with that say themselves. */
+static size_t
+plain_length(struct str text, enum span_code code)
+{
+	static const char begins[] = {
+		[SPAN_PERCENT] = '%',
+		[SPAN_JSON] = '\\',
+		[SPAN_HTML] = '&',
+	};
+	size_t n = text.n;
+
+	if (code == SPAN_WIDE)
+		return 0;
+	if (code != SPAN_PLAIN)
+		(void)str_find(text, begins[code], &n);
+	return n;
+}
+
 void
 span_decode(struct str raw, enum span_code code, struct buf *out)
 {
 	for (size_t at = 0; at < raw.n;) {
-		struct step step = step_at(raw, at, code);
+		size_t n = plain_length(str_sub(raw, at, raw.n), code);
 
+		buf_add(out, raw.p + at, n);
+		if ((at += n) == raw.n)
+			return;
+		struct step step = step_at(raw, at, code);
 		buf_add(out, step.says, step.n);
 		at += step.taken;
 	}
@@ -351,6 +383,12 @@ static size_t
 raw_place(struct str raw, enum span_code code, size_t to, size_t *raw_at, size_t *at)
 {
 	while (*at < to && *raw_at < raw.n) {
+		size_t n = plain_length(str_sub(raw, *raw_at, to - *at), code);
+
+		*at += n;
+		*raw_at += n;
+		if (*at == to || *raw_at == raw.n)
+			break;
 		struct step step = step_at(raw, *raw_at, code);
 
 		if (*at + step.n > to)

@@ -76,8 +76,9 @@ str_eq_nocase(struct str a, struct str b)
 bool
 str_is_any(struct str s, const char *const *words)
 {
-	for (; *words != NULL; words++)
-		if (str_eq_nocase(s, str_of(*words)))
+	for (; s.n > 0 && *words != NULL; words++)
+		if (ascii_lower(s.p[0]) == ascii_lower(**words) &&
+		    str_eq_nocase(s, str_of(*words)))
 			return true;
 	return false;
 }
