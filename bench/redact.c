@@ -246,7 +246,7 @@ try_unit(const struct redactor *r, struct str unit, const char *what, struct wor
 	struct buf text = repeated(unit);
 
 	for (int as = REDACT_TEXT; as <= REDACT_URL; as++) {
-		double ns = cost(r, (enum redact_as)as, buf_view(&text), 1);
+		double ns = cost(r, (enum redact_as)as, buf_view(&text), ROUNDS);
 
 		if (getenv("VERBOSE") != NULL && ns > 8)
 			printf("  %8.2f ns/byte  %-6s %s\n", ns, form_name[as], what);

@@ -3,104 +3,244 @@
  */
 #include "audit/coded.h"
 
-/* Both alphabets of RFC 4648: + and -, / and _ are one digit each. */
-static unsigned char
-digit64(char c)
+#include <string.h>
+#ifdef __SSE2__
+#include <emmintrin.h>
+#endif
+
+#define WINDOW 64 /* bytes that are looked at together */
+
+/* What a digit counts.  Both alphabets of RFC 4648: + and -, / and _ are one digit each.
+ */
+static const unsigned char values[][128] = {
+	[CODED_BASE64] = { ['A'] = 0,
+	    1,
+	    2,
+	    3,
+	    4,
+	    5,
+	    6,
+	    7,
+	    8,
+	    9,
+	    10,
+	    11,
+	    12,
+	    13,
+	    14,
+	    15,
+	    16,
+	    17,
+	    18,
+	    19,
+	    20,
+	    21,
+	    22,
+	    23,
+	    24,
+	    25,
+	    ['a'] = 26,
+	    27,
+	    28,
+	    29,
+	    30,
+	    31,
+	    32,
+	    33,
+	    34,
+	    35,
+	    36,
+	    37,
+	    38,
+	    39,
+	    40,
+	    41,
+	    42,
+	    43,
+	    44,
+	    45,
+	    46,
+	    47,
+	    48,
+	    49,
+	    50,
+	    51,
+	    ['0'] = 52,
+	    53,
+	    54,
+	    55,
+	    56,
+	    57,
+	    58,
+	    59,
+	    60,
+	    61,
+	    ['+'] = 62,
+	    ['-'] = 62,
+	    ['/'] = 63,
+	    ['_'] = 63 },
+	[CODED_HEX] = { ['0'] = 0,
+	    1,
+	    2,
+	    3,
+	    4,
+	    5,
+	    6,
+	    7,
+	    8,
+	    9,
+	    ['A'] = 10,
+	    11,
+	    12,
+	    13,
+	    14,
+	    15,
+	    ['a'] = 10,
+	    11,
+	    12,
+	    13,
+	    14,
+	    15 },
+};
+
+static unsigned
+value_of(enum coded code, char digit)
 {
-	if (c >= 'a')
-		return (unsigned char)(c - 'a' + 26);
-	if (c == '_')
-		return 63;
-	if (c >= 'A')
-		return (unsigned char)(c - 'A');
-	if (c >= '0')
-		return (unsigned char)(c - '0' + 52);
-	return c == '/' ? 63 : 62;
+	return values[code][(unsigned char)digit & 127];
 }
 
-static unsigned char
-digit(enum coded code, char c)
-{
-	return code == CODED_HEX ? (unsigned char)ascii_hex_value(c) : digit64(c);
-}
-
-static bool
-is_text(unsigned char c)
-{
-	return (c >= ' ' && c < 0x7f) || c == '\t' || c == '\n' || c == '\r';
-}
-
-/* The bytes that the digits at `at` say, at most three; 0: it ends here. */
+/* The bytes that the digits say; how many there are. */
 static size_t
-decode_group(enum coded code, struct str run, size_t at, unsigned char out[static 3])
+decode_hex(struct str run, char *out)
 {
-	unsigned group = 0;
-	unsigned bits = code == CODED_HEX ? 4 : 6;
-	size_t want = code == CODED_HEX ? 2 : 4;
 	size_t n = 0;
 
-	for (; n < want && at + n < run.n; n++)
-		group = group << bits | digit(code, run.p[at + n]);
-	size_t bytes = n * bits / 8;
-	group <<= (want - n) * bits;
-	for (size_t i = 0; i < bytes; i++)
-		out[i] = (unsigned char)(group >> ((want * bits / 8 - 1 - i) * 8));
-	return bytes;
+	for (size_t at = 0; at + 2 <= run.n; at += 2)
+		out[n++] = (char)(value_of(CODED_HEX, run.p[at]) << 4 |
+				  value_of(CODED_HEX, run.p[at + 1]));
+	return n;
 }
 
-/* Whether the digit at `at` can begin a byte below 0x80: half of all cannot. */
-static bool
-may_be_text(enum coded code, char c)
+static size_t
+decode_base64(struct str run, char *out)
 {
-	if (code == CODED_HEX)
-		return c >= '0' && c <= '7';
-	return (c >= 'A' && c <= 'Z') || (c >= 'a' && c <= 'f');
-}
+	size_t n = 0;
 
-/* What is too short to be text on purpose goes again. */
-static void
-end_text(struct buf *out, size_t begin)
-{
-	if (out->n - begin < CODED_TEXT)
-		out->n = begin;
-	else
-		buf_char(out, '\n');
-}
+	for (size_t at = 0; at < run.n; at += 4) {
+		unsigned group = 0;
 
-static void
-take_bytes(struct buf *out, size_t *begin, const unsigned char *bytes, size_t n)
-{
-	for (size_t i = 0; i < n; i++) {
-		if (is_text(bytes[i])) {
-			buf_char(out, (char)bytes[i]);
-			continue;
-		}
-		end_text(out, *begin);
-		*begin = out->n;
+		for (size_t i = at; i < at + 4; i++)
+			group = group << 6 |
+				(i < run.n ? value_of(CODED_BASE64, run.p[i]) : 0);
+		out[n++] = (char)(group >> 16);
+		out[n++] = (char)(group >> 8);
+		out[n++] = (char)group;
 	}
+	return run.n * 6 / 8; /* without what the digits that are not there say */
+}
+
+/* A bit for each of the WINDOW bytes at p: is it printable, or white space. */
+#ifdef __SSE2__
+static uint64_t
+text_bytes(const char *p)
+{
+	uint64_t bits = 0;
+
+	for (int i = 0; i < WINDOW; i += 16) {
+		__m128i c = _mm_loadu_si128((const __m128i *)(const void *)(p + i));
+		/* signed comparison: what is beyond ASCII is below all of it */
+		__m128i is = _mm_andnot_si128(_mm_cmpeq_epi8(c, _mm_set1_epi8(0x7f)),
+		    _mm_cmpgt_epi8(c, _mm_set1_epi8(' ' - 1)));
+		is = _mm_or_si128(is, _mm_cmpeq_epi8(c, _mm_set1_epi8('\t')));
+		is = _mm_or_si128(is, _mm_cmpeq_epi8(c, _mm_set1_epi8('\n')));
+		is = _mm_or_si128(is, _mm_cmpeq_epi8(c, _mm_set1_epi8('\r')));
+		bits |= (uint64_t)(unsigned)_mm_movemask_epi8(is) << i;
+	}
+	return bits;
+}
+#else
+static uint64_t
+text_bytes(const char *p)
+{
+	uint64_t bits = 0;
+
+	for (size_t i = 0; i < WINDOW; i++) {
+		bool is = (p[i] >= ' ' && p[i] < 0x7f) || p[i] == '\t' || p[i] == '\n' ||
+			  p[i] == '\r';
+
+		bits |= (uint64_t)is << i;
+	}
+	return bits;
+}
+#endif
+
+/* A bit for each place where CODED_TEXT bits begin that are all set. */
+static uint64_t
+texts_in(uint64_t bits)
+{
+	_Static_assert(CODED_TEXT == 12, "eight and four");
+	_Static_assert(CODED_MORE >= 2 * WINDOW, "the last group, and the bytes behind");
+
+	bits &= bits >> 1;
+	bits &= bits >> 2;
+	bits &= bits >> 4;
+	return bits & bits >> 4;
+}
+
+/* The first place at or behind `at` where CODED_TEXT bytes of text stand, or n; WINDOW
+ * bytes that are no text stand behind the last. */
+static size_t
+next_text(const char *p, size_t n, size_t at)
+{
+	for (; at < n; at += WINDOW - CODED_TEXT + 1) {
+		uint64_t texts = texts_in(text_bytes(p + at));
+
+		if (texts != 0)
+			return at + (size_t)__builtin_ctzll(texts);
+	}
+	return n;
+}
+
+static size_t
+text_end(const char *p, size_t at)
+{
+	uint64_t others;
+
+	while ((others = ~text_bytes(p + at)) == 0)
+		at += WINDOW;
+	return at + (size_t)__builtin_ctzll(others);
+}
+
+/* Only the texts of the n bytes at p, a newline behind each: there is room for it, since
+ * at least one other byte was behind it. */
+static size_t
+keep_texts(char *p, size_t n)
+{
+	size_t kept = 0;
+
+	for (size_t at = next_text(p, n, 0); at < n;) {
+		size_t end = text_end(p, at);
+
+		memmove(p + kept, p + at, end - at);
+		kept += end - at;
+		at = next_text(p, n, end);
+		p[kept++] = '\n';
+	}
+	return kept;
 }
 
 bool
 coded_texts(enum coded code, struct str run, size_t shift, struct buf *out)
 {
-	size_t step = code == CODED_HEX ? 2 : 4;
-	size_t first = out->n, begin = out->n;
-	unsigned char bytes[3];
-	bool was_skipped = false;
+	struct str digits = str_sub(run, shift, run.n);
+	char *p = buf_room(out, digits.n + CODED_MORE);
+	size_t n;
 
-	for (size_t at = shift; at < run.n; at += step) {
-		bool is_between = out->n == begin;
-
-		if (is_between && !may_be_text(code, run.p[at])) {
-			was_skipped = true;
-			continue;
-		}
-		if (is_between && was_skipped) /* a text may begin within a group */
-			take_bytes(out, &begin, bytes,
-			    decode_group(code, run, at - step, bytes));
-		was_skipped = false;
-		take_bytes(out, &begin, bytes, decode_group(code, run, at, bytes));
-	}
-	end_text(out, begin);
-	return out->n > first;
+	if (p == NULL)
+		return false;
+	n = code == CODED_HEX ? decode_hex(digits, p) : decode_base64(digits, p);
+	memset(p + n, 0, WINDOW);
+	n = keep_texts(p, n);
+	buf_grew(out, n);
+	return n > 0;
 }

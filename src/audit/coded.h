@@ -12,6 +12,7 @@
 
 #define CODED_MIN 24  /* digits: less holds no secret */
 #define CODED_TEXT 12 /* printable bytes in a row that are no chance */
+#define CODED_MORE 128
 
 enum coded { CODED_BASE64, CODED_HEX };
 
@@ -19,7 +20,8 @@ enum coded { CODED_BASE64, CODED_HEX };
 
 /*
  * Appends the texts in `run` when its digits are read from the `shift`-th on, a
- * newline behind each.  False: there is none, which most runs are quick to show.
+ * newline behind each.  False: there is none.  Needs room for as many bytes as there are
+ * digits, and CODED_MORE.
  */
 bool coded_texts(enum coded code, struct str run, size_t shift, struct buf *out);
 

@@ -40,7 +40,6 @@ struct level {
 	size_t n;                      /* values so far */
 	size_t begin;                  /* where it begins in the document */
 	bool is_value; /* it is the value of a pair whose name has not come */
-	struct held held[VALUES_HELD];
 	size_t nheld;
 };
 
@@ -49,6 +48,8 @@ struct walk {
 	struct str text; /* the document */
 	size_t base;     /* where it begins in the whole */
 	struct level level[JSON_DEPTH + 1];
+	struct held held[JSON_DEPTH + 1]
+			[VALUES_HELD]; /* apart: levels are copied often */
 	size_t depth;
 	struct str key; /* of the value to come; p is NULL in an array */
 };
@@ -160,7 +161,7 @@ hold_value(struct walk *w, size_t from, size_t to, bool is_string)
 	const struct held h = { from, to, is_string };
 
 	if (l->nheld < VALUES_HELD)
-		l->held[l->nheld++] = h;
+		w->held[w->depth][l->nheld++] = h;
 	else
 		mask_held(w, "doubt", &h);
 }
@@ -183,7 +184,7 @@ note_name(struct walk *w, struct str text)
 		return;
 	l->pair = kind;
 	for (size_t i = 0; i < l->nheld; i++)
-		mask_held(w, kind, &l->held[i]);
+		mask_held(w, kind, &w->held[w->depth][i]);
 	l->nheld = 0;
 }
 
@@ -213,7 +214,8 @@ note_command(struct level *l, struct str text)
 	if (str_rfind(text, '/', &slash))
 		text = str_sub(text, slash + 1, text.n);
 	for (size_t i = 0; i < sizeof(commands) / sizeof(*commands); i++)
-		if (str_eq(text, str_of(commands[i].name)))
+		if (text.n > 0 && text.p[0] == commands[i].name[0] &&
+		    str_eq(text, str_of(commands[i].name)))
 			l->command = &commands[i];
 }
 
@@ -469,12 +471,17 @@ on_close(struct walk *w, size_t end)
 	end_value(w);
 }
 
+static inline bool
+is_between(char c)
+{
+	return c == ' ' || c == ',' || c == ':' || c == '\n' || c == '\r' || c == '\t';
+}
+
 /* Where the token begins that ends at `end`: behind blanks, commas and colons. */
 static size_t
 token_begin(struct str text, size_t at)
 {
-	while (
-	    at < text.n && strchr(" \t\r\n,:", text.p[at]) != NULL && text.p[at] != '\0')
+	while (at < text.n && is_between(text.p[at]))
 		at++;
 	return at;
 }
@@ -565,7 +572,7 @@ form_document(
 	size_t marks = s->spans->n;
 	struct arena arena;
 	struct json_in in;
-	bool is_json, is_dense;
+	bool is_json, is_dense, was_bound = s->is_bound;
 
 	w.scan = s;
 	w.text = text;
@@ -573,6 +580,8 @@ form_document(
 	w.key = STR_NONE;
 	w.depth = 0;
 	w.level[0] = (struct level){ .kind = kind };
+	piece_budget(s, text.n);
+	s->is_bound = true;
 	arena_init(&arena, 4 * text.n + ((size_t)64 << 10));
 	json_in_init(&in, text, &arena);
 	do {
@@ -584,6 +593,7 @@ form_document(
 			mask_unread(&w, from, kind != NULL);
 		is_dense = scan_is_dense(s->spans->n - marks, text.n);
 	} while (is_json && !is_dense && w.depth > 0);
+	s->is_bound = was_bound;
 	*used = in.at;
 	if (is_dense) {
 		give_up(&w, in.at);

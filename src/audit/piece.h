@@ -1,9 +1,10 @@
 /*
  * piece.h - one piece of text on its way through a scan, and what the scan may cost
  *
- * What is looked at beside the walk itself is counted as work; a line may cost a
- * multiple of its length and no more, nor have more than so many marks.  What is left of
- * it then is masked whole.
+ * What is looked at beside the walk itself is counted as work; a line, or a JSON
+ * document, may cost a multiple of its length and no more, nor have more than so many
+ * marks.  A line that costs more is masked whole, what is left of one with more marks,
+ * too; so is each string that is left of a document.
  */
 #ifndef WEIR_AUDIT_PIECE_H
 #define WEIR_AUDIT_PIECE_H
@@ -40,6 +41,7 @@ struct scan {
 	size_t work, work_max; /* of the line, in bytes looked at */
 	size_t spent;          /* of all lines before it */
 	unsigned depth;        /* how many codes were undone around the text */
+	bool is_bound; /* what is looked at is paid from the budget of what it is in */
 	/*
 	 * JSON that begins with `text`: false when it is none.  *used is how far it
 	 * was read.  kind: of all values in it, or NULL.
@@ -59,6 +61,15 @@ struct piece {
 	size_t undone[SPAN_HTML + 1]; /* up to where a code was undone, each */
 	size_t read;                  /* up to where JSON was read that is none */
 };
+
+/* What is begun is n bytes long: so much may it cost, unless it is within something. */
+void piece_budget(struct scan *s, size_t n);
+
+static inline bool
+piece_is_costly(const struct scan *s)
+{
+	return s->work > s->work_max;
+}
 
 /* Masks [from, to) of the text unless it is a mark; why: what gave it away. */
 void piece_mask(const struct piece *p, const char *kind, const char *why, size_t from,

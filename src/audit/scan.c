@@ -15,14 +15,14 @@
 #include "audit/random.h"
 #include "audit/value.h"
 
-#define WORK_TIMES 8 /* a line's length */
-#define WORK_MORE 4096
+#define TEXT_COST 64 /* what a code says is searched, whatever its length */
 #define BLANKS_MAX 64
 
 static const char why_shape[] = "its own shape";
 static const char why_code[] = "what it says when decoded";
 static const char why_random[] = "it looks random, and a word before it speaks of it";
 static const char why_budget[] = "the line costs too much to be judged";
+static const char why_dense[] = "the line has too many secrets to be judged";
 
 void
 scan_init(struct scan *s, const struct shapes *shapes, const struct prefilter *filter,
@@ -40,15 +40,39 @@ has_byte(const char *set, char c)
 	return *set != '\0';
 }
 
-/* Bytes of a line that is begun; what is in a code within it is paid from the same. */
+/* ---- lines, and what each may cost */
+
 static void
-begin_budget(struct scan *s, size_t n)
+begin_line(struct piece *p, size_t at)
 {
-	if (s->depth > 0)
-		return;
-	s->spent += s->work;
-	s->work = 0;
-	s->work_max = WORK_TIMES * n + WORK_MORE;
+	size_t n, end = p->whole.n;
+
+	if (str_find(str_sub(p->whole, at, p->whole.n), '\n', &n))
+		end = at + n;
+	p->line = str_rfind(str_sub(p->whole, p->text.n, at - p->text.n), '\n', &n)
+		      ? p->text.n + n + 1
+		      : p->text.n;
+	p->text = str_sub(p->whole, 0, end);
+	p->marks = p->scan->spans->n;
+	piece_budget(p->scan, end - p->line);
+}
+
+/*
+ * A line that costs too much is masked whole, since what would be left of it might cost
+ * as much again; of one with too many secrets what follows `at` is.  True: it was.
+ */
+static bool
+give_up(struct piece *p, size_t at)
+{
+	bool is_costly = piece_is_costly(p->scan);
+
+	if (!is_costly &&
+	    !scan_is_dense(p->scan->spans->n - p->marks, p->text.n - p->line))
+		return false;
+	doubt_count(DOUBT_BUDGET);
+	piece_mask(p, "doubt", is_costly ? why_budget : why_dense,
+	    is_costly ? p->line : at, p->text.n, SPAN_PLAIN);
+	return true;
 }
 
 /* ---- codes within the text */
@@ -196,10 +220,11 @@ decode_run(struct piece *p, size_t from, size_t to, enum coded code, size_t shif
 	struct buf plain;
 	bool is_found = false;
 
-	s->work += (to - from) / 4;
-	buf_init(&plain, 2 * (to - from) + 16);
+	s->work += 2 * (to - from) / 3 + TEXT_COST / 4;
+	buf_init(&plain, to - from + CODED_MORE);
 	plain.is_secret = true;
 	if (coded_texts(code, str_sub(p->whole, from, to - from), shift, &plain)) {
+		s->work += TEXT_COST;
 		s->spans = &found;
 		s->depth++;
 		scan_text(s, buf_view(&plain), 0, SCAN_TEXT);
@@ -233,11 +258,12 @@ look_run(struct piece *p, size_t from, size_t to)
 	enum coded code = is_hex_run(run) ? CODED_HEX : CODED_BASE64;
 	size_t shifts = code == CODED_HEX ? 2 : CODED_SHIFTS;
 
-	begin_budget(p->scan, run.n);
 	if (p->scan->depth < SCAN_DEPTH && run.n >= CODED_MIN)
 		for (size_t shift = 0; shift < shifts; shift++)
-			if (decode_run(p, from, to, code, shift))
+			if (piece_is_costly(p->scan) ||
+			    decode_run(p, from, to, code, shift))
 				return;
+	p->scan->work += run.n;
 	size_t line = from > RANDOM_BEFORE ? from - RANDOM_BEFORE : 0;
 	struct str before = str_sub(p->whole, line, from - line);
 	size_t newline;
@@ -345,14 +371,20 @@ scan_runs(struct piece *p, size_t first)
 		    (struct spans){ .span = spans->span + first, .n = spans->n - first };
 	spans_merge(&known);
 	spans->n = first + known.n;
+	p->text.n = 0;
 	for (size_t from = next_run(text, 0); from < text.n; from = next_run(text, to)) {
 		to = from + RANDOM_MIN;
 		while (to < text.n && is_run_byte(text, to))
 			to++;
 		if (known.n > 0)
 			known.span = spans->span + first; /* it may have moved */
-		if (!is_masked(&known, &i, p->base + from, p->base + to))
-			look_run(p, from, to);
+		if (from >= p->text.n)
+			begin_line(p, from);
+		if (is_masked(&known, &i, p->base + from, p->base + to))
+			continue;
+		look_run(p, from, to);
+		if (give_up(p, from))
+			to = p->text.n;
 	}
 }
 
@@ -442,21 +474,6 @@ look(struct piece *p, size_t at)
 	return at + 1;
 }
 
-static void
-begin_line(struct piece *p, size_t at)
-{
-	size_t n, end = p->whole.n;
-
-	if (str_find(str_sub(p->whole, at, p->whole.n), '\n', &n))
-		end = at + n;
-	p->line = str_rfind(str_sub(p->whole, p->text.n, at - p->text.n), '\n', &n)
-		      ? p->text.n + n + 1
-		      : p->text.n;
-	p->text = str_sub(p->whole, 0, end);
-	p->marks = p->scan->spans->n;
-	begin_budget(p->scan, end - p->line);
-}
-
 /* JSON's own escapes are undone for all of a string at once. */
 static bool
 is_undone_whole(struct piece *p)
@@ -464,7 +481,7 @@ is_undone_whole(struct piece *p)
 	if (p->as != SCAN_JSON || p->scan->depth == SCAN_DEPTH || p->whole.n == 0 ||
 	    memchr(p->whole.p, '\\', p->whole.n) == NULL)
 		return false;
-	begin_budget(p->scan, p->whole.n);
+	piece_budget(p->scan, p->whole.n);
 	undo(p, 0, p->whole.n, SPAN_JSON);
 	return true;
 }
@@ -483,14 +500,7 @@ scan_text(struct scan *s, struct str text, size_t base, enum scan_as as)
 	while (at < text.n) {
 		if (at >= p.text.n)
 			begin_line(&p, at);
-		if (s->work > s->work_max ||
-		    scan_is_dense(s->spans->n - p.marks, p.text.n - p.line)) {
-			doubt_count(DOUBT_BUDGET);
-			piece_mask(&p, "doubt", why_budget, at, p.text.n, SPAN_PLAIN);
-			at = p.text.n;
-		} else {
-			at = look(&p, at);
-		}
+		at = give_up(&p, at) ? p.text.n : look(&p, at);
 		at = prefilter_next(s->filter, text, at);
 	}
 	scan_runs(&p, first);

@@ -296,6 +296,51 @@ test_redacting_twice_is_once_where_each_second_byte_is_nul(void **state)
 	redactor_free(r);
 }
 
+/* Its strings are paid for by the line: a budget of their own would be too small for it.
+ */
+static void
+test_a_line_is_judged_behind_a_long_document_in_it(void **state)
+{
+	struct redactor *r = keyed("a key");
+	struct buf in, out;
+
+	(void)state;
+	buf_init(&in, 1 << 20);
+	buf_text(&in, "got {\"a\": [\"");
+	for (int i = 0; i < 8000; i++)
+		buf_text(&in, "x ");
+	buf_text(&in, "\", \"y\"]}, pwd=hunter2; done: all\n");
+	out = redacted(r, REDACT_TEXT, buf_view(&in));
+	assert_true(str_ends(buf_view(&out), STR("~; done: all\n")));
+	assert_null(memmem(out.p, out.n, "hunter2", 7));
+	assert_null(memmem(out.p, out.n, "doubt", 5));
+	buf_fini(&in);
+	buf_fini(&out);
+	redactor_free(r);
+}
+
+static void
+test_a_line_that_costs_too_much_is_one_mark(void **state)
+{
+	struct redactor *r = keyed("a key");
+	struct buf in, out, kinds;
+
+	(void)state;
+	buf_init(&in, 1 << 20);
+	buf_text(&in, "one\n");
+	for (int i = 0; i < 4000; i++)
+		buf_text(&in, "mysql -h ");
+	buf_text(&in, "\nthree pwd=hunter2\n");
+	out = redacted(r, REDACT_TEXT, buf_view(&in));
+	kinds = with_kinds(buf_view(&out));
+	assert_string_equal(buf_cstr(&kinds), "one\n#doubt#\nthree pwd=#password#\n");
+	assert_twice_is_once(r, "a line that costs too much", buf_view(&in));
+	buf_fini(&in);
+	buf_fini(&out);
+	buf_fini(&kinds);
+	redactor_free(r);
+}
+
 /* The output of a stream fed `step` bytes at a time. */
 static struct buf
 streamed(const struct redactor *r, enum redact_as as, struct str in, size_t step)
@@ -645,6 +690,8 @@ main(void)
 		cmocka_unit_test(test_redacting_twice_is_redacting_once),
 		cmocka_unit_test(
 		    test_redacting_twice_is_once_where_each_second_byte_is_nul),
+		cmocka_unit_test(test_a_line_is_judged_behind_a_long_document_in_it),
+		cmocka_unit_test(test_a_line_that_costs_too_much_is_one_mark),
 		cmocka_unit_test(test_a_stream_gives_the_same_however_it_is_split),
 		cmocka_unit_test(test_a_line_is_given_out_when_it_ends),
 		cmocka_unit_test(test_a_line_without_end_is_masked_in_bounded_memory),
