@@ -2,10 +2,14 @@
 import hashlib
 import json
 import os
+import pathlib
 import resource
+import subprocess
+import types
 
 import pytest
 
+from rig import gateway as rig_gateway
 from rig.clock import Clock
 from rig.weir import START_WAIT, wait_for
 from rules import http, tcp
@@ -74,6 +78,34 @@ def test_an_origin_that_resets_a_tunnel_at_any_byte_ends_it_there(weir, origin, 
         client.close()
     finals = proxy.finals(len(said) + 1)
     assert len(finals) == len(said) + 1 and all(r["close"] == "origin" for r in finals)
+
+
+# -- a provider
+
+FAKE = pathlib.Path(__file__).resolve().parents[2] / "contrib" / "fake-provider"
+
+
+@pytest.mark.parametrize("fault, reason, flags", [
+    ("head", "upstream_malformed", []), ("body", "ok", []), ("lie", "ok", ["usage_absurd"]),
+    ("cut", "upstream_incomplete", []), ("silent", "response_timeout", [])])
+def test_each_fault_of_the_fake_provider_is_recorded_and_paid_a_ceiling(weir, dns, tmp_path, fault, reason, flags):
+    """As doc/FAILURES.md says, with the very command that it names."""
+    fake = types.SimpleNamespace(name="llm.example.com", url="https://llm.example.com:8443")
+    with subprocess.Popen([str(FAKE), str(tmp_path), "8443", fault], stdout=subprocess.PIPE, text=True) as process:
+        assert process.stdout.readline().startswith("https:")
+        g = rig_gateway.Gateway(weir([], config={
+            "listen": rig_gateway.listen(), "tls": {"roots": str(tmp_path / "provider.pem")}, "sessions": rig_gateway.laptop(),
+            "gateway": {"prices": str(rig_gateway.rig_provider.PRICES), "providers": [rig_gateway.row("anthropic", fake)]},
+            "limits": {"response_timeout": "300ms"}}, environment=rig_gateway.ENVIRONMENT))
+        answer = g.messages()
+        process.kill()
+    record = g.weir.finals(1)[0]
+    assert (record["reason"], record.get("flags", [])) == (reason, flags)
+    assert record["usd"]["basis"] == "estimate" and 0 < g.spent() == rig_gateway.nano(record["usd"]["charged"])
+    if fault in ("head", "silent"):
+        assert answer.get("x-weir-reason") == reason
+    else:
+        assert answer.status == 200 and answer.is_complete == (fault != "cut")
 
 
 # -- the clock
