@@ -3,8 +3,6 @@
  *
  * Two buffers: workers append lines to `queue` under the lock; the writer takes
  * the whole of it, seals each line into `batch`, and writes that out of the lock.
- * While the batch cannot be written it stays as it is, with `written` saying how
- * far it got, so that no byte is written twice and no line is cut for good.
  *
  * The hot path is one lock that is nearly always free: the writer looks by
  * itself every POLL_MS while there is something to do, and is woken only out of
@@ -22,12 +20,9 @@
 #include <time.h>
 
 #include "audit/anchor.h"
-#include "audit/chain.h"
+#include "audit/batch.h"
 #include "audit/checkpoint.h"
-#include "audit/logfile.h"
-#include "audit/past.h"
-#include "audit/record.h"
-#include "audit/seal.h"
+#include "audit/resume.h"
 #include "audit/segments.h"
 #include "audit/siblings.h"
 #include "base/count.h"
@@ -41,12 +36,8 @@
 #define SYNC_MS 1000
 #define LOOK_MS 1000 /* how often it is asked whether the file still stands there */
 #define CLOSE_TRIES 8
-#define LINE_MAX_BYTES 65536        /* above what record.h's caps add up to */
-#define TAIL_ROOM ((size_t)2 << 20) /* what logfile_tail() gives fits */
 #define CUT_RETRY_MS 60000
-#define TORN_MOST 16                 /* each is one time that weir died while it wrote */
-#define SYSTEM_ROOM 256              /* lines without a place */
-#define KEEP_BYTES ((size_t)1 << 20) /* a buffer that once grew larger is given back */
+#define SYSTEM_ROOM 256 /* lines without a place */
 
 /* Who waits until lines are in the file.  Who asked and the writer meet under the lock.
  */
@@ -60,13 +51,11 @@ struct journal_wait {
 };
 
 struct journal {
-	struct logfile file;
 	char *path;   /* owned; the file's borrows it */
 	bool is_null; /* no path: lines vanish */
 	bool drops;
 	size_t places;
 	atomic_size_t used; /* places reserved, or held by lines not yet written */
-	atomic_uint_fast64_t seq;
 	atomic_bool is_healthy;
 
 	pthread_mutex_t lock; /* of what follows, up to the blank line */
@@ -83,16 +72,11 @@ struct journal {
 
 	pthread_t thread; /* what follows is the writer's */
 	bool is_started;
-	struct chain chain;
-	uint64_t chained; /* lines of it, as far as is known */
-	struct buf taken; /* what was in the queue */
-	struct buf batch; /* sealed lines */
-	size_t written;   /* how much of the batch is in the file */
-	size_t lines;     /* in the batch */
-	size_t holds;     /* those of them that hold a place */
-	bool is_lost;     /* the file was removed, and no other can be made */
-	size_t calm;      /* polls without a line */
-	char *name;       /* of this weir */
+	struct buf taken;   /* what was in the queue */
+	struct batch batch; /* its numbers are any thread's */
+	size_t holds;       /* lines in it that hold a place */
+	size_t calm;        /* polls without a line */
+	char *name;         /* of this weir */
 	struct signer *signer;
 	struct anchor anchor;
 	off_t segment;                   /* bytes of a file that is to be cut; 0: never */
@@ -152,7 +136,7 @@ become_ill(struct journal *j, const char *what, int error)
 	tell_ill(j);
 	if (!was_healthy)
 		return;
-	log_error(what, "path", j->file.path, "err", strerror(error), "then",
+	log_error(what, "path", j->batch.file.path, "err", strerror(error), "then",
 	    j->drops ? "records are dropped" : "new exchanges are refused");
 }
 
@@ -161,46 +145,17 @@ become_well(struct journal *j)
 {
 	j->retry_at = 0;
 	if (!atomic_exchange(&j->is_healthy, true))
-		log_info("audit log can be written again", "path", j->file.path);
+		log_info("audit log can be written again", "path", j->batch.file.path);
 }
 
 /* ---- the batch */
 
 static void
-give_back(struct buf *b)
-{
-	buf_reset(b);
-	if (b->cap > KEEP_BYTES)
-		buf_fini(b);
-}
-
-static void
-seal(struct journal *j, struct str line)
-{
-	chain_seal(&j->chain, line, &j->batch);
-	j->chained++;
-	j->lines++;
-}
-
-/* A record of the journal's own. */
-static void
-say(struct journal *j, const char *event, const char *key, const char *text,
-    const char *key2, const char *text2)
-{
-	struct buf line;
-
-	buf_init(&line, LINE_MAX_BYTES);
-	record_print_system(clock_wall_us(), journal_next_seq(j), event, NULL, &line, key,
-	    text, key2, text2, NULL);
-	seal(j, buf_view(&line));
-	buf_fini(&line);
-}
-
-static void
 say_dropped(struct journal *j, uint64_t dropped)
 {
 	if (dropped > 0)
-		say(j, "records_dropped", "count", NUM((int64_t)dropped), NULL, NULL);
+		batch_say(&j->batch, "records_dropped", "count", NUM((int64_t)dropped),
+		    NULL, NULL);
 }
 
 static void
@@ -210,22 +165,23 @@ seal_taken(struct journal *j)
 	size_t at;
 
 	while (str_find(rest, '\n', &at)) {
-		seal(j, str_sub(rest, 0, at));
+		batch_seal(&j->batch, str_sub(rest, 0, at));
 		rest = str_sub(rest, at + 1, rest.n);
 	}
-	give_back(&j->taken);
+	batch_give_back(&j->taken);
 }
 
 static void
 put_checkpoint(struct journal *j)
 {
-	struct checkpoint c = { j->name, clock_wall_us(), j->chained, j->chain.head };
+	struct checkpoint c = { j->name, clock_wall_us(), j->batch.chained,
+		j->batch.chain.head };
 	struct buf record, anchored;
 
-	buf_init(&record, LINE_MAX_BYTES);
-	buf_init(&anchored, LINE_MAX_BYTES);
-	checkpoint_print(&c, j->signer, journal_next_seq(j), &record, &anchored);
-	seal(j, buf_view(&record)); /* c.head is another then */
+	buf_init(&record, BATCH_LINE_MAX);
+	buf_init(&anchored, BATCH_LINE_MAX);
+	checkpoint_print(&c, j->signer, batch_next_seq(&j->batch), &record, &anchored);
+	batch_seal(&j->batch, buf_view(&record)); /* c.head is another then */
 	anchor_add(&j->anchor, buf_view(&anchored));
 	buf_fini(&record);
 	buf_fini(&anchored);
@@ -238,74 +194,16 @@ settle(struct journal *j)
 {
 	pthread_mutex_lock(&j->lock);
 	j->waiting -= j->holds;
-	memcpy(j->head, j->chain.head, sizeof(j->head));
+	memcpy(j->head, j->batch.chain.head, sizeof(j->head));
 	tell(&j->due, true);
 	pthread_mutex_unlock(&j->lock);
 	atomic_fetch_sub(&j->used, j->holds);
-	count_add(COUNT_AUDIT_RECORDS, (int64_t)j->lines);
-	j->lines = j->holds = j->written = 0;
-	give_back(&j->batch);
-}
-
-/*
- * A line that was begun in a file which is gone begins anew in the next one.
- * How many bytes of it are in the old file.
- */
-static size_t
-rewind_to_line(struct journal *j)
-{
-	size_t before = j->written, at;
-
-	if (j->written == j->batch.n)
-		return 0;
-	j->written = 0;
-	if (str_rfind(str_sub(buf_view(&j->batch), 0, before), '\n', &at))
-		j->written = at + 1;
-	before -= j->written;
-	if (j->written == 0 && j->batch.p[0] == '\n')
-		j->written = 1; /* it was to end a torn line there */
-	return before;
-}
-
-/* The rest of the line that stands in the file in part. */
-static struct str
-begun(const struct journal *j)
-{
-	struct str rest = str_sub(buf_view(&j->batch), j->written, j->batch.n);
-	size_t at;
-
-	if (j->written == 0 || j->batch.p[j->written - 1] == '\n' ||
-	    !str_find(rest, '\n', &at))
-		return STR_NONE;
-	return str_sub(rest, 0, at + 1);
+	count_add(COUNT_AUDIT_RECORDS, (int64_t)j->batch.lines);
+	j->holds = 0;
+	batch_forget(&j->batch);
 }
 
 /* ---- another file */
-
-/* What was begun is ended in the old file, where that still has a name, or not there. */
-static int
-reopen(struct journal *j)
-{
-	struct logfile next;
-	int error = logfile_open(&next, j->file.path, -1, -1);
-	bool was_removed = logfile_is_removed(&j->file);
-	size_t begun_bytes;
-
-	if (error != 0)
-		return error;
-	if (!was_removed)
-		j->written += logfile_write(&j->file, begun(j));
-	begun_bytes = rewind_to_line(j);
-	if (!was_removed)
-		logfile_take_back(&j->file, begun_bytes);
-	if (!logfile_sync(&j->file))
-		count_add(COUNT_AUDIT_ERRORS, 1);
-	logfile_close(&j->file);
-	logfile_end_line(&next);
-	j->file = next;
-	j->is_lost = false;
-	return 0;
-}
 
 /* It was moved or removed and nobody said so. */
 static void
@@ -313,22 +211,22 @@ look_after_file(struct journal *j)
 {
 	msec now = now_ms();
 
-	if (now < j->look_at && !logfile_is_removed(&j->file))
+	if (now < j->look_at && !logfile_is_removed(&j->batch.file))
 		return;
 	j->look_at = now + LOOK_MS;
-	if (!logfile_is_moved(&j->file))
+	if (!logfile_is_moved(&j->batch.file))
 		return;
-	bool was_removed = logfile_is_removed(&j->file);
-	int error = reopen(j);
+	bool was_removed = logfile_is_removed(&j->batch.file);
+	int error = batch_reopen(&j->batch);
 	if (error == 0) {
-		say(j, "file_replaced", "why",
+		batch_say(&j->batch, "file_replaced", "why",
 		    was_removed ? "the file was removed" : "the file was moved", NULL,
 		    NULL);
 		return;
 	}
 	if (atomic_load(&j->is_healthy))
-		logfile_complain(j->file.path, error);
-	j->is_lost = was_removed;
+		logfile_complain(j->batch.file.path, error);
+	j->batch.is_lost = was_removed;
 }
 
 /* ---- the writer's turn */
@@ -345,18 +243,16 @@ tell_nothing_waits(struct journal *j)
 static void
 flush(struct journal *j)
 {
-	if (j->batch.n == 0) {
+	if (j->batch.text.n == 0) {
 		tell_nothing_waits(j);
 		return;
 	}
 	look_after_file(j);
-	if (j->is_lost) { /* what would be written now nobody could read */
+	if (j->batch.is_lost) { /* what would be written now nobody could read */
 		become_ill(j, "audit log was removed", ENOENT);
 		return;
 	}
-	j->written +=
-	    logfile_write(&j->file, str_sub(buf_view(&j->batch), j->written, j->batch.n));
-	if (j->written < j->batch.n) {
+	if (!batch_write(&j->batch)) {
 		become_ill(j, "audit log cannot be written", errno);
 		return;
 	}
@@ -372,10 +268,10 @@ sync_when_due(struct journal *j, bool is_last)
 	if (j->sync_at == 0 || (!is_last && now_ms() < j->sync_at))
 		return;
 	j->sync_at = 0;
-	if (!logfile_sync(&j->file)) {
+	if (!logfile_sync(&j->batch.file)) {
 		become_ill(j, "audit log cannot be synced", errno);
 		j->sync_at = j->retry_at;
-	} else if (j->batch.n == 0) {
+	} else if (j->batch.text.n == 0) {
 		become_well(j);
 	}
 }
@@ -386,11 +282,11 @@ sync_when_due(struct journal *j, bool is_last)
 static void
 uncut(struct journal *j, const char *to, int error)
 {
-	log_error("the audit log cannot be cut", "path", j->file.path, "err",
+	log_error("the audit log cannot be cut", "path", j->batch.file.path, "err",
 	    strerror(error), "then", "it grows on");
 	count_add(COUNT_AUDIT_ERRORS, 1);
 	j->cut_at = now_ms() + CUT_RETRY_MS;
-	if (to != NULL && segments_move(to, j->file.path) != 0)
+	if (to != NULL && segments_move(to, j->batch.file.path) != 0)
 		log_error("the audit log stays where it was moved", "path", to);
 }
 
@@ -401,20 +297,20 @@ cut(struct journal *j)
 	char head[CHAIN_HEX];
 	struct logfile next;
 	char *to = NULL;
-	int error = segments_cut(j->file.path, clock_wall_us(), &to);
+	int error = segments_cut(j->batch.file.path, clock_wall_us(), &to);
 
 	if (error == 0)
-		error = logfile_open(&next, j->file.path, -1, -1);
+		error = logfile_open(&next, j->batch.file.path, -1, -1);
 	if (error != 0) {
 		uncut(j, to, error);
 		free(to);
 		return;
 	}
-	logfile_close(&j->file);
-	j->file = next;
-	memcpy(head, j->chain.head, sizeof(head));
-	say(j, "segment", "before", siblings_base(to), "head", head);
-	segments_sync(j->file.path);
+	logfile_close(&j->batch.file);
+	j->batch.file = next;
+	memcpy(head, j->batch.chain.head, sizeof(head));
+	batch_say(&j->batch, "segment", "before", siblings_base(to), "head", head);
+	segments_sync(j->batch.file.path);
 	log_info("the audit log was cut", "path", to);
 	free(to);
 	flush(j);
@@ -423,13 +319,14 @@ cut(struct journal *j)
 static void
 cut_when_due(struct journal *j)
 {
-	if (j->segment == 0 || j->batch.n > 0 || now_ms() < j->cut_at ||
-	    logfile_size(&j->file) <= j->segment || logfile_is_moved(&j->file))
+	if (j->segment == 0 || j->batch.text.n > 0 || now_ms() < j->cut_at ||
+	    logfile_size(&j->batch.file) <= j->segment ||
+	    logfile_is_moved(&j->batch.file))
 		return;
 	put_checkpoint(j);
 	flush(j);
 	sync_when_due(j, true);
-	if (j->batch.n == 0)
+	if (j->batch.text.n == 0)
 		cut(j);
 }
 
@@ -447,7 +344,7 @@ next_write(const struct journal *j)
 {
 	msec poll = j->calm < CALM_POLLS ? now_ms() + POLL_MS : 0;
 
-	if (j->batch.n > 0)
+	if (j->batch.text.n > 0)
 		return j->retry_at;
 	if (poll == 0 || (j->sync_at != 0 && j->sync_at < poll))
 		return j->sync_at;
@@ -474,7 +371,7 @@ has_enough(const struct journal *j)
 static bool
 asks_for_checkpoint(const struct journal *j)
 {
-	return j->wants_checkpoint && j->batch.n == 0;
+	return j->wants_checkpoint && j->batch.text.n == 0;
 }
 
 /* Called with the lock: waits for lines, a request, or the time something is due. */
@@ -483,13 +380,13 @@ wait_for_work(struct journal *j)
 {
 	msec at = next_turn(j);
 
-	j->is_sleeping = j->batch.n == 0 && j->calm >= CALM_POLLS && j->queue.n == 0;
-	j->is_gathering = !j->is_sleeping && j->batch.n == 0;
+	j->is_sleeping = j->batch.text.n == 0 && j->calm >= CALM_POLLS && j->queue.n == 0;
+	j->is_gathering = !j->is_sleeping && j->batch.text.n == 0;
 	while (!j->wants_reopen && !j->wants_stop && !asks_for_checkpoint(j) &&
 	       (at == 0 || now_ms() < at)) {
 		if (at == 0 && !j->is_sleeping)
 			break;
-		if (j->batch.n == 0 && has_enough(j))
+		if (j->batch.text.n == 0 && has_enough(j))
 			break;
 		if (at == 0)
 			pthread_cond_wait(&j->wake, &j->lock);
@@ -532,7 +429,7 @@ turn(struct journal *j, bool is_last)
 	bool wants_reopen = j->wants_reopen;
 	j->wants_reopen = false;
 	is_last = is_last || j->wants_stop;
-	if (j->batch.n == 0) {
+	if (j->batch.text.n == 0) {
 		take_queue(j);
 		dropped = j->dropped;
 		j->dropped = 0;
@@ -541,11 +438,12 @@ turn(struct journal *j, bool is_last)
 	}
 	pthread_mutex_unlock(&j->lock);
 
-	if (wants_reopen && logfile_is_moved(&j->file) && (error = reopen(j)) != 0) {
-		logfile_complain(j->file.path, error);
-		if (!logfile_is_removed(&j->file))
+	if (wants_reopen && logfile_is_moved(&j->batch.file) &&
+	    (error = batch_reopen(&j->batch)) != 0) {
+		logfile_complain(j->batch.file.path, error);
+		if (!logfile_is_removed(&j->batch.file))
 			log_warn("weir goes on in the old audit log, wherever it is now",
-			    "path", j->file.path);
+			    "path", j->batch.file.path);
 	}
 	seal_taken(j);
 	say_dropped(j, dropped);
@@ -554,7 +452,7 @@ turn(struct journal *j, bool is_last)
 	flush(j);
 	sync_when_due(j, is_last);
 	cut_when_due(j);
-	if (j->batch.n == 0)
+	if (j->batch.text.n == 0)
 		anchor_write(&j->anchor, now_ms());
 	return !is_last;
 }
@@ -571,131 +469,17 @@ write_lines(void *arg)
 
 /* ---- for everybody */
 
-/* A line that was torn by a crash stays and is named, outside of the chain. */
-static void
-name_torn(struct journal *j, struct str torn)
-{
-	char digest[CHAIN_HEX];
-
-	chain_digest(torn, digest);
-	say(j, "torn_line", "bytes", NUM((int64_t)torn.n), "sha256", digest);
-	log_warn("audit log ended in a torn line", "path", j->file.path);
-}
-
-/* Takes the last line off `rest`; an LF that ends it is none of it. */
-static bool
-take_last(struct str *rest, struct str *line)
-{
-	size_t at;
-
-	if (rest->n == 0)
-		return false;
-	if (rest->p[rest->n - 1] == '\n')
-		rest->n--;
-	*line = *rest;
-	if (str_rfind(*rest, '\n', &at)) {
-		*line = str_sub(*rest, at + 1, rest->n);
-		rest->n = at + 1;
-	} else {
-		rest->n = 0;
-	}
-	return true;
-}
-
-/*
- * The chain goes on from the last whole line; those behind it are torn: one, or
- * more where weir died again before it could name the first.  EINVAL: too many
- * are no line of ours, or there is none but perhaps further up.
- */
-static int
-go_on_from(struct journal *j, struct str end, bool is_all)
-{
-	struct str rest = end, line = STR_NONE;
-	size_t torn = 0;
-
-	while (torn <= TORN_MOST && take_last(&rest, &line) && !seal_is_whole(line))
-		torn++;
-	if (torn > TORN_MOST || (!is_all && !seal_is_whole(line)))
-		return EINVAL;
-	if (seal_is_whole(line))
-		chain_continue(&j->chain, line);
-	memcpy(j->head, j->chain.head, sizeof(j->head));
-	if (!str_ends(end, STR("\n")))
-		buf_char(&j->batch, '\n');
-	for (rest = end; torn > 0 && take_last(&rest, &line); torn--)
-		name_torn(j, line);
-	return 0;
-}
-
-/* Weir died when it had cut the file and the next one had no line. */
-static void
-go_on_behind_segment(struct journal *j)
-{
-	char *before;
-
-	if (!j->file.is_regular || !segments_last(j->file.path, &before, j->chain.head))
-		return;
-	memcpy(j->head, j->chain.head, sizeof(j->head));
-	say(j, "segment", "before", siblings_base(before), "head", j->head);
-	free(before);
-}
-
-/* Where the chain goes on. */
-static int
-read_tail(struct journal *j)
-{
-	struct buf end;
-	bool is_all;
-	int error;
-
-	buf_init(&end, TAIL_ROOM);
-	error = logfile_tail(&j->file, &end, &is_all);
-	if (error == 0 && end.n > 0)
-		error = go_on_from(j, buf_view(&end), is_all);
-	else if (error == 0)
-		go_on_behind_segment(j);
-	buf_fini(&end);
-	return error;
-}
-
-/* What the weir before this one left open has no other end. */
-static void
-end_lost(struct journal *j)
-{
-	struct past past;
-	struct buf line;
-	size_t n = 0;
-
-	past_init(&past);
-	buf_init(&line, 2 * LINE_MAX_BYTES);
-	segments_recall(&j->file, j->head, &past);
-	j->chained += past.lines;
-	while (n < past.open.n && past_next(&past, journal_next_seq(j), &line)) {
-		seal(j, buf_view(&line));
-		buf_reset(&line);
-		n++;
-	}
-	if (past.open.n > 0)
-		log_warn("weir did not end what it began: exchanges are recorded as lost",
-		    "path", j->file.path, "open", NUM((int64_t)past.open.n), "lost",
-		    NUM((int64_t)n));
-	count_add(COUNT_AUDIT_LOST, (int64_t)n);
-	buf_fini(&line);
-	past_fini(&past);
-}
-
 static struct journal *
 journal_new(const struct journal_options *o)
 {
 	struct journal *j = mem_zalloc(sizeof(*j));
-	size_t max = (o->places + SYSTEM_ROOM) * (size_t)LINE_MAX_BYTES;
+	size_t max = (o->places + SYSTEM_ROOM) * (size_t)BATCH_LINE_MAX;
 	pthread_condattr_t attr;
 
 	j->places = o->places;
 	j->drops = o->drops;
 	j->is_null = o->path == NULL;
 	j->path = j->is_null ? NULL : mem_strdup(o->path);
-	j->file.fd = -1;
 	j->segment = (off_t)o->segment;
 	j->name = mem_strdup(o->name != NULL ? o->name : "weir");
 	j->signer = o->sign.n > 0 ? signer_new(o->sign) : NULL;
@@ -708,25 +492,22 @@ journal_new(const struct journal_options *o)
 	pthread_condattr_setclock(&attr, CLOCK_MONOTONIC);
 	pthread_cond_init(&j->wake, &attr);
 	pthread_condattr_destroy(&attr);
-	chain_init(&j->chain, o->key);
-	memcpy(j->head, j->chain.head, sizeof(j->head));
+	batch_init(&j->batch, o->key, 2 * max);
+	memcpy(j->head, j->batch.chain.head, sizeof(j->head));
 	buf_init(&j->queue, max);
 	buf_init(&j->taken, max);
-	buf_init(&j->batch, 2 * max);
 	return j;
 }
 
 static void
 journal_free(struct journal *j)
 {
-	logfile_close(&j->file);
 	anchor_fini(&j->anchor);
 	signer_free(j->signer);
 	free(j->name);
-	chain_fini(&j->chain);
+	batch_fini(&j->batch);
 	buf_fini(&j->queue);
 	buf_fini(&j->taken);
-	buf_fini(&j->batch);
 	pthread_cond_destroy(&j->wake);
 	pthread_mutex_destroy(&j->lock);
 	free(j->path);
@@ -741,11 +522,9 @@ journal_open(const struct journal_options *o)
 
 	if (j->is_null)
 		return j;
-	if ((error = logfile_open(&j->file, j->path, o->uid, o->gid)) == 0 &&
-	    (error = read_tail(j)) == 0) {
-		end_lost(j);
+	if ((error = logfile_open(&j->batch.file, j->path, o->uid, o->gid)) == 0 &&
+	    (error = resume(&j->batch, j->head)) == 0)
 		return j;
-	}
 	logfile_complain(o->path, error);
 	journal_free(j);
 	return NULL;
@@ -780,15 +559,15 @@ journal_close(struct journal *j)
 		pthread_mutex_unlock(&j->lock);
 		pthread_join(j->thread, NULL);
 	}
-	j->file.patience_ms = 0; /* the tries are */
+	j->batch.file.patience_ms = 0; /* the tries are */
 	for (int i = 0; !j->is_null && i < CLOSE_TRIES; i++) {
 		turn(j, true);
-		if (j->batch.n == 0 && j->queue.n == 0 && !j->wants_checkpoint)
+		if (j->batch.text.n == 0 && j->queue.n == 0 && !j->wants_checkpoint)
 			break;
 		nanosleep(&(struct timespec){ .tv_nsec = RETRY_MS * 1000000L }, NULL);
 	}
 	if (j->waiting > 0)
-		log_error("audit records are lost", "path", j->file.path, "count",
+		log_error("audit records are lost", "path", j->batch.file.path, "count",
 		    NUM((int64_t)j->waiting));
 	journal_free(j);
 }
@@ -824,7 +603,7 @@ journal_give_back(struct journal *j)
 static bool
 append(struct journal *j, struct str line)
 {
-	assert(line.n > 0 && line.n < LINE_MAX_BYTES);
+	assert(line.n > 0 && line.n < BATCH_LINE_MAX);
 	buf_str(&j->queue, line);
 	buf_char(&j->queue, '\n');
 	assert(!j->queue.is_over);
@@ -962,7 +741,7 @@ journal_is_healthy(const struct journal *j)
 uint64_t
 journal_next_seq(struct journal *j)
 {
-	return atomic_fetch_add(&j->seq, 1) + 1;
+	return batch_next_seq(&j->batch);
 }
 
 void
