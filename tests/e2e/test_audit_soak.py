@@ -7,9 +7,10 @@ without a form where its place says that it is one.
 By the client: the path, names and values of the query, names and values of fields, cookies, Authorization, userinfo of
 a URL and of a CONNECT, Proxy-Authorization, the host, the name in a ClientHello, the fragment, the method, the
 version, fields of framing, chunks, the body, and bytes that are no HTTP at all; at the gateway the path, the query,
-the key, the model, what is no JSON. By the origin: the status line, fields, framing and chunks of what is no
-answer; by a name server: the end of a chain of names; by a provider: an error that echoes the credential that weir
-sent it, in several encodings, and an answer that is none. By the operator: a setting, a policy, words to `weir ctl`.
+the key, the model, what is no JSON; at the SOCKS5 door the login, the host, and bytes that are no SOCKS. By the origin:
+the status line, fields, framing and chunks of what is no answer; by a name server: the end of a chain of names; by a
+provider: an error that echoes the credential that weir sent it, in several encodings, and an answer that is none. By
+the operator: a setting, a policy, words to `weir ctl`.
 
 Searched, in either case, raw and decoded (rig/planted.py): every file of the audit log, the operator's log, all that
 weir itself answered (a refusal may name the host that was asked for), what it tells its operator; and, for what weir
@@ -38,7 +39,7 @@ from rig.weir import SANITIZED, binary, free_port, proxy_and_health, wait_for
 from rules import http as http_rule, https
 from test_credentials import mappings
 
-NAME, LIAR, ALIAS = "allowed.test", "liar.test", "alias%d.test"
+NAME, LIAR, LIES_AT, ALIAS = "allowed.test", "liar.test", 81, "alias%d.test"
 BATCH = 40
 CLIENTS = 4
 ANSWERS_MAX = 32 << 20  # bytes of them that each client keeps
@@ -116,6 +117,22 @@ RUDE = {  # it does not
     "no name in a ClientHello": ("fh", lambda s, q: tunnel(hello.hello(s[:63] + " !"))),
     "tunnel": ("fhb", lambda s, q: tunnel(s.encode())),
 }
+def login(user, password):
+    """SOCKS5, with one."""
+    return b"\5\1\2\1%c%s%c%s" % (len(user), user, len(password), password) + socks_connect(b"nowhere.test")
+
+
+def socks_connect(host):
+    return b"\5\1\0\3%c%s" % (len(host), host) + (443).to_bytes(2, "big")
+
+
+SOCKS = {  # at the SOCKS5 door
+    "password": ("fhb", lambda s, q: login(b"user", s.encode())),
+    "user": ("fhb", lambda s, q: login(s.encode(), b"x")),
+    "host": ("l", lambda s, q: b"\5\1\0" + socks_connect(s.encode() + b".nowhere.test")),
+    "no SOCKS": ("fhb", lambda s, q: s.encode()),
+    "no method": ("fhb", lambda s, q: b"\5%c%s" % (min(len(s), 255), s.encode())),
+}
 LIES = {  # what an origin answers
     "status": lambda s: "HTTP/1.1 2oo %s\r\n\r\n" % s,
     "version": lambda s: "%s 200 OK\r\n\r\n" % s,
@@ -146,6 +163,11 @@ CALLS = {  # at the gateway
     "object": ("fh", lambda s, q: call("/openai/v1/responses", {"model": "gpt-5.5", "input": "x", "previous_response_id": s})),
     "coding": ("fhb", lambda s, q: call("/anthropic/v1/messages", "{}", "Content-Encoding: " + q)),
 }
+
+
+REACHED = {"ok", "request_malformed", "host_invalid", "host_mismatch", "host_not_allowed", "expectation_failed",
+           "session_invalid", "sni_mismatch", "tls_required", "upstream_malformed", "model_unpriced", "endpoint_not_metered",
+           "object_not_owned", "encoding_unsupported"}
 
 
 def tunnel(data):
@@ -188,7 +210,7 @@ class Plants:
 
     def lies(self, **how):
         """Requests that the liar answers: which lie, about which secret."""
-        return [at("/%d/%d" % (lie, secret), "Connection: close", host=LIAR).encode()
+        return [at("/%d/%d" % (lie, secret), "Connection: close", host="%s:%d" % (LIAR, LIES_AT)).encode()
                 for lie in range(len(LIES)) for secret in range(len(self.told))]
 
     def aliases(self):
@@ -282,13 +304,15 @@ class Client(threading.Thread):
             except OSError as fault:
                 self.faults.append(fault)
 
-    def visit(self, is_call, data):
+    def visit(self, door, data):
         """One connection for it, to its end."""
-        with (self.g.door.connect(60) if is_call else self.g.weir.connect(60)) as sock:
+        host, _, port = self.g.weir.config["listen"][door][0].rpartition(":")
+        with socket.create_connection((host, int(port)), 60) as sock:
             try:
                 sock.sendall(data)
+                self.keep(sock.recv(1 << 16))
                 if b"\r\nConnection: close" not in data:
-                    sock.shutdown(socket.SHUT_WR)
+                    sock.shutdown(socket.SHUT_WR)  # not before it was heard: that is to give up
                 self.keep(b"".join(iter(lambda: sock.recv(1 << 16), b"")))
             except ConnectionError:
                 pass
@@ -321,14 +345,15 @@ class Traffic:
         self.plain = [at("/x", host=NAME if i == 0 else "nowhere.test").encode() for i in range(10)]
         self.polite = plants.requests(POLITE, most=most, dice=dice)
         lies, alias = plants.lies(), [at("/", "Connection: close", host=name).encode() for name in plants.aliases()]
-        self.rude = [[(False, data) for data in plants.requests(RUDE, most=most, dice=dice)],
-                     [(False, data) for data in dice.sample(lies, min(most or len(lies), len(lies))) + alias],
-                     [(True, data) for data in plants.requests(CALLS, most=most, dice=dice)]]
-        self.echoes = [(True, data.encode()) for data in ECHOES * 2]
+        self.rude = [[("proxy", data) for data in plants.requests(RUDE, most=most, dice=dice)],
+                     [("socks5", data) for data in plants.requests(SOCKS, most=most, dice=dice)],
+                     [("proxy", data) for data in dice.sample(lies, min(most or len(lies), len(lies))) + alias],
+                     [("gateway", data) for data in plants.requests(CALLS, most=most, dice=dice)]]
+        self.echoes = [("gateway", data.encode()) for data in ECHOES * 2]
 
     def visits(self, dice):
         """Each of it once, but no echo."""
-        out = [(False, data.replace(b"\r\nHost:", b"\r\nConnection: close\r\nHost:", 1)) for data in self.polite]
+        out = [("proxy", data.replace(b"\r\nHost:", b"\r\nConnection: close\r\nHost:", 1)) for data in self.polite]
         out += [one for rude in self.rude for one in rude]
         return dice.sample(out, len(out))
 
@@ -354,8 +379,8 @@ def files_of(path):
 
 
 def check(path):
-    """Finals of exchanges: how many, and how many of them had a place and no record before it was too late."""
-    head, finals, opens, n, late = "0" * 64, set(), set(), 0, 0
+    """Finals of exchanges: how many, how many of them had a place and no open record in time, and their reasons."""
+    head, finals, opens, reasons, n, late = "0" * 64, set(), set(), set(), 0, 0
     for name in files_of(path):
         with open(name, "rb") as f:
             for line in f:
@@ -368,12 +393,13 @@ def check(path):
                 if record["phase"] == "final":
                     n += 1
                     finals.add(record["id"])
+                    reasons.add(record["reason"])
                     late += record["reason"] == "audit_unavailable"
                 else:
                     opens.add(record["id"])
     assert n == len(finals), "an exchange has two"
     assert opens <= finals, "an exchange has none"
-    return n, late
+    return n, late, reasons
 
 
 def reason(proxy, name):
@@ -396,7 +422,7 @@ def would_be_core(pid, path):
                 continue
 
 
-def err(proxy, plants):
+def mistake(proxy, plants):
     """The operator's own mistakes, which the log tells."""
     good = proxy.config
     policy = '{"policy": "test", "allow": [{"host": "https://user:%s@a.test"}], "%s": 1}' % (plants.formed[0], plants.formed[1])
@@ -422,10 +448,10 @@ def told_to_the_operator(proxy, plants):
 
 
 def end(g, plants, clients, directory):
-    """All is over: counted, searched, stopped.  The number of records."""
+    """All is over: counted, searched, stopped.  The number of records, and the reasons in them."""
     proxy = g.weir
     wait_for(lambda: proxy.metric("weir_exchanges_open") == 0, what="the end of all")
-    err(proxy, plants)
+    mistake(proxy, plants)
     answers, told, core = (os.path.join(directory, name) for name in ("answers", "told", "core"))
     with open(answers, "wb") as f:
         f.writelines(piece for client in clients for piece in client.said)
@@ -434,14 +460,14 @@ def end(g, plants, clients, directory):
     would_be_core(proxy.process.pid, core)
     begun, unheard = int(proxy.metric("weir_exchanges_total")), reason(proxy, "audit_unavailable")
     assert proxy.stop() == 0
-    written, late = check(proxy.config["audit"]["path"])
+    written, late, reasons = check(proxy.config["audit"]["path"])
     assert written == begun - unheard + late, "as many records as exchanges that had a place"
     found = [f for name in [told, proxy.log_path, *files_of(proxy.config["audit"]["path"])] for f in plants.search.told(name)]
     found += plants.others.told(answers) + ([] if SANITIZED else plants.never_echoed.told(core))
     assert not found, "\n".join(found)
     with open(files_of(proxy.config["audit"]["path"])[-1], encoding="utf-8") as f:
         assert "~redacted.held." in f.read()
-    return written
+    return written, reasons
 
 
 # -- the runs
@@ -457,8 +483,9 @@ def plants():
 def front(plants, gateway, provider, upstream, origin, dns, tmp_path):
     """front(config): a weir with four workers and all these secrets."""
     liar = origin(serve=once, reply=plants.lie)
-    liar.port = liar.listen(81)
+    liar.listen(LIES_AT)
     upstream.serve = forgetful
+    upstream.listen(443)
     dns.set(plants.aliases(), {"A": ["127.0.0.1"], "ttl": 60})
     provider.answer = echo(plants)
     held = {"P%d" % i: secret for i, secret in enumerate(plants.sent)}
@@ -472,11 +499,11 @@ def front(plants, gateway, provider, upstream, origin, dns, tmp_path):
 
     def make(audit):
         return gateway(
-            policy=[http_rule([NAME, *plants.aliases()]), http_rule(LIAR, liar.port), https(NAME, 443)], providers=rows,
+            policy=[http_rule([NAME, *plants.aliases()]), http_rule(LIAR, LIES_AT), https(NAME, 443)], providers=rows,
             sessions=dict(rig_gateway.laptop("1000"), static=users, keys=[
                 {"issuer": tokens.ISSUER, "audience": tokens.AUDIENCE, "alg": "HS256", "kid": "k1", "secret": "env:S%d" % first}]),
             environment=dict(held, **inner), config={
-                "listen": dict(proxy_and_health(), gateway=["127.0.0.1:%d" % free_port()],
+                "listen": dict(proxy_and_health(), gateway=["127.0.0.1:%d" % free_port()], socks5=["127.0.0.1:%d" % free_port()],
                                admin=["unix:%s" % (tmp_path / "admin.sock")]),
                 "workers": 4, "redact": {"key": "env:S%d" % (first + 1)},
                 "audit": dict(audit, path=str(tmp_path / "audit.jsonl"), key="env:S%d" % (first + 2))})
@@ -508,7 +535,8 @@ def test_of_200_secrets_planted_everywhere_none_is_written_anywhere(front, plant
     n = len(visits) + 2 * len(traffic.echoes)
     assert {key for r in provider.requests for _, value in r.headers for key in plants.silent if key in value} == \
         set(plants.silent[:len(KINDS)]), "each provider was shown its key"
-    assert n * 0.9 <= end(g, plants, clients, tmp_path) <= n * 1.1
+    written, reasons = end(g, plants, clients, tmp_path)
+    assert n * 0.9 <= written <= n * 1.1 and sorted(REACHED - reasons) == [], "each place is reached"
 
 
 def churn(g, plants, n, directory):
@@ -543,7 +571,7 @@ def churn(g, plants, n, directory):
             client.is_over.set()
         for client in clients:
             client.join()
-    assert end(g, plants, clients, directory) >= n * 0.95, "the rest are weir's own, and of what lasted"
+    assert end(g, plants, clients, directory)[0] >= n * 0.95, "the rest are weir's own, and of what lasted"
 
 
 FAULTY = {"open_after": "100ms", "progress": "1s", "segment": "4MiB"}

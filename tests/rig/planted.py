@@ -15,8 +15,8 @@ import tempfile
 import urllib.parse
 
 ALPHABETS = {"b62": string.ascii_letters + string.digits, "u64": string.ascii_letters + string.digits + "-_",
-             "s64": string.ascii_letters + string.digits + "+/", "hex": "0123456789abcdef", "up": string.ascii_uppercase + string.digits,
-             "b32": string.ascii_uppercase + "234567", "low": string.ascii_lowercase + string.digits, "dig": string.digits,
+             "s64": string.ascii_letters + string.digits + "+/", "hex": "0123456789abcdef",
+             "up": string.ascii_uppercase + string.digits, "b32": string.ascii_uppercase + "234567", "low": string.ascii_lowercase + string.digits, "dig": string.digits,
              "let": string.ascii_letters}
 SHAPES = """ghp_<b62*36> gho_<b62*36> ghs_<b62*36> github_pat_<b62*22>_<b62*59> glpat-<u64*20> glptt-<hex*40> ATBB<b62*32>
 sk-proj-<u64*58>T3BlbkFJ<u64*58> sk-<b62*20>T3BlbkFJ<b62*20> sk-ant-api03-<u64*93>AA AIza<u64*35> ya29.<u64*60> GOCSPX-<u64*28>
@@ -28,6 +28,7 @@ SG.<u64*22>.<u64*43> key-<hex*32> xkeysib-<hex*64>-<b62*16> ntn_<dig*11><b62*35>
 PMAK-<hex*24>-<hex*34> NRAK-<up*27> glsa_<b62*32>_<hex*8> dt0c01.<up*24>.<up*64> squ_<hex*40>
 dckr_pat_<u64*27> npm_<b62*36> pypi-AgEI<u64*85> rubygems_<hex*48> AGE-SECRET-KEY-1<up*58> sha256~<u64*43>
 pat-na1-<hex*8>-<hex*4>-<hex*4>-<hex*4>-<hex*12> rzp_live_<b62*14> eyJ<u64*33>.eyJ<u64*60>.<u64*43>""".split()
+PREFIXES = {shape.split("<")[0] for shape in SHAPES} | {""}  # which are no secret
 NOISE = string.ascii_letters + string.digits + "~/+=&\"<'%.-_"
 HEX_PIECE, PIECE = 16, 12  # characters in a row that no digest in a record has by chance
 
@@ -79,7 +80,7 @@ class Search:
     def __init__(self, planted, piece=PIECE):
         self.of, self.piece = {}, piece  # piece -> secret
         for secret in planted:
-            core = secret[len(os.path.commonprefix([secret, *[s.split("<")[0] for s in SHAPES if secret.startswith(s.split("<")[0])]])):]
+            core = secret[max(len(p) for p in PREFIXES if secret.startswith(p)):]
             for text in {core, core[::-1], core.encode().hex(), *shifts(core)}:
                 self.of.update(dict.fromkeys(self.pieces(text.lower()), secret))
         with tempfile.NamedTemporaryFile("w", delete=False, encoding="ascii") as f:
@@ -116,5 +117,9 @@ class Search:
 
     def told(self, path, most=20):
         """What a person wants to know of it; empty: nothing was found."""
-        return ["%s: %s of %s, in %s" % (os.path.basename(path), piece, self.of[piece], sorted(
-                    self._grep(["-m1", "-E", ".{0,100}%s.{0,60}" % re.escape(piece), path]))) for piece in sorted(self.file(path))[:most]]
+        return ["%s: %s of %s, in %s" % (os.path.basename(path), piece, self.of[piece], self.around(piece, path))
+                for piece in sorted(self.file(path))[:most]]
+
+    def around(self, piece, path):
+        """What stands around it; nothing where it had to be decoded first."""
+        return sorted(self._grep(["-m1", "-E", ".{0,100}%s.{0,60}" % re.escape(piece), path]))
