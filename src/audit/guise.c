@@ -36,8 +36,10 @@ put_base64(struct buf *to, struct str secret, size_t skip, const char *last)
 	}
 }
 
+static const char all[] = "";
+
 /* What writers of URLs, of JSON (plain, PHP's, and those who think of HTML) and of HTML
- * put instead of single characters. */
+ * put instead of single characters; of URLs in URLs; and who escapes each of them. */
 static const struct escaping {
 	const char *of; /* these; NULL: all that a URL does not take as they are */
 	const char *before;
@@ -52,6 +54,12 @@ static const struct escaping {
 	{ "<>&='+", "\\u00", UPPER_HEX, "" },
 	{ "<>&=\"'/`", "&#x", UPPER_HEX, ";" },
 	{ "<>&=\"'/`", "&#", DECIMAL, ";" },
+	{ NULL, "%25", UPPER_HEX, "" },
+	{ NULL, "%25", LOWER_HEX, "" },
+	{ all, "%", UPPER_HEX, "" },
+	{ all, "%", LOWER_HEX, "" },
+	{ all, "\\u00", UPPER_HEX, "" },
+	{ all, "\\u00", LOWER_HEX, "" },
 };
 
 static void
@@ -80,6 +88,8 @@ put_escape(struct buf *to, const struct escaping *e, char c)
 static bool
 is_escaped(const struct escaping *e, char c)
 {
+	if (e->of == all)
+		return true;
 	if (e->of != NULL)
 		return c != '\0' && strchr(e->of, c) != NULL;
 	return !ascii_is_alnum(c) && (c == '\0' || strchr("-._~", c) == NULL);

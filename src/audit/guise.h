@@ -2,7 +2,8 @@
  * guise.h - the ways in which one secret is written
  *
  * As it is, in hexadecimal, in base64 (both alphabets, behind none, one or two bytes of
- * something else), and as URLs, JSON and HTML escape single characters of it.
+ * something else), and as URLs (in URLs, too), JSON and HTML escape single characters of
+ * it, or all.
  */
 #ifndef WEIR_AUDIT_GUISE_H
 #define WEIR_AUDIT_GUISE_H

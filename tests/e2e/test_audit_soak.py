@@ -270,7 +270,7 @@ def echo(plants):
         if key in seen:
             conn.send(b"HTTP/1.1 2oo %s\r\n\r\n" % key.encode())
         else:
-            conn.send(rig_provider.whole({"error": {"message": "no such key: " + " ".join([key, *guises(key)[2:7]])}}, 401,
+            conn.send(rig_provider.whole({"error": {"message": "no such key: " + " ".join([key, *guises(key)])}}, 401,
                                          more=["Connection: close", "X-Key: " + key]))
         seen.symmetric_difference_update({key})
         conn.close()
