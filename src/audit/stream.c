@@ -57,6 +57,19 @@ line_at(const struct redact_stream *s, size_t from, size_t end)
 
 /* ---- text: lines, and the blocks of private keys among them */
 
+/* The line that a block at `at` begins in, with the block that ended in the same line. */
+static void
+begin_pem(struct redact_stream *s, size_t at)
+{
+	size_t line = s->begin, n;
+
+	if (str_rfind(piece(s, s->begin, at), '\n', &n))
+		line += n + 1;
+	if (s->pem_end <= line)
+		s->pem_line = line;
+	s->is_in_pem = true;
+}
+
 /* From `from` on; a block that goes on in the next line is noted.  Behind what was read.
  */
 static size_t
@@ -73,10 +86,7 @@ find_pem(struct redact_stream *s, struct pem_search *search, size_t from, size_t
 			from = at + (n > 0 ? n : 1);
 			continue;
 		}
-		s->is_in_pem = true;
-		s->pem_line = str_rfind(piece(s, s->begin, at), '\n', &n)
-				  ? s->begin + n + 1
-				  : s->begin;
+		begin_pem(s, at);
 		return from;
 	}
 	return end;
@@ -94,6 +104,7 @@ read_pem(struct redact_stream *s, size_t from, size_t end)
 		return from + line.n + 1;
 	case PEM_DONE:
 		s->is_in_pem = false;
+		s->pem_end = from + n;
 		return from + n;
 	case PEM_NOT:
 		s->is_in_pem = false;
@@ -341,6 +352,7 @@ take(struct redact_stream *s, struct str in, struct buf *out)
 	s->seen -= s->begin;
 	s->looked = s->looked > s->begin ? s->looked - s->begin : 0;
 	s->pem_line = s->pem_line > s->begin ? s->pem_line - s->begin : 0;
+	s->pem_end = s->pem_end > s->begin ? s->pem_end - s->begin : 0;
 	s->begin = 0;
 }
 

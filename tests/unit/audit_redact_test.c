@@ -144,6 +144,10 @@ static const struct {
 	{ "no JSON", REDACT_JSON, "{password=hunter|2}", "{password=#password#}" },
 	{ "bytes that are no text", REDACT_TEXT, "\xff\xfe api_key=hunter|2\x01 \x80",
 	    "\xff\xfe api_key=#api-key#\x01 \x80" },
+	{ "a key's block that begins in another's last line", REDACT_TEXT,
+	    "x Private|-Lines: 1\nabcd\n-----END A----- Private|-Lines: 2\nefgh\n"
+	    "-----END B----- y\nz",
+	    "x #pem# #pem# y\nz" },
 	{ "a forged mark", REDACT_TEXT, "password=~redacted.nosuch.k1.00000000|0000~",
 	    "password=#password#" },
 	{ "a mark with more behind it", REDACT_TEXT,
