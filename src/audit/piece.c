@@ -5,8 +5,8 @@
 
 #include "audit/mark.h"
 
-#define WORK_TIMES 10 /* its length */
-#define WORK_MORE 1024
+#define WORK_TIMES 14 /* its length */
+#define WORK_MORE 512
 
 void
 piece_budget(struct scan *s, size_t n)

@@ -86,9 +86,9 @@ undo(struct piece *p, size_t at, size_t n, enum span_code code)
 	struct spans found = { 0 }, *outer = s->spans;
 	struct buf plain;
 
-	s->work += n;
 	if (s->depth == SCAN_DEPTH)
 		return;
+	s->work += 2 * n + TEXT_COST; /* it is decoded, and searched */
 	buf_init(&plain, 4 * n + 16);
 	plain.is_secret = true;
 	span_decode(raw, code, &plain);
