@@ -127,7 +127,9 @@ by_revision(const void *a, const void *b)
 static void
 name_scopes(struct lane *l)
 {
-	uint32_t epoch = (uint32_t)(atomic_load(&steps) * EPOCHS / (target + 1));
+	uint64_t done = atomic_load(&steps); /* others go on: it may be past the target */
+	uint32_t epoch =
+	    (uint32_t)((done < target ? done : target) * EPOCHS / (target + 1));
 	uint32_t sid = epoch * SESSIONS + (uint32_t)roll(l, SESSIONS);
 	uint32_t turn = sid * 3 + (uint32_t)roll(l, 3);
 	uint32_t tenant = sid / SESSIONS * TENANTS + sid % TENANTS;
