@@ -25,6 +25,7 @@ static const char *const kinds[] = {
 	[RECORD_HTTP] = "http",
 	[RECORD_GATEWAY] = "gateway",
 	[RECORD_SOCKS5] = "socks5",
+	[RECORD_DNS] = "dns",
 	[RECORD_SYSTEM] = "system",
 };
 

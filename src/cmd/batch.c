@@ -79,6 +79,7 @@ read_via(struct line *l, const struct json_value *v)
 		enum via via;
 	} known[] = {
 		{ { "connect", 7 }, VIA_CONNECT }, { { "http", 4 }, VIA_HTTP },
+		{ { "dns", 3 }, VIA_DNS },
 		{ { "socks5", 6 },
 		    VIA_CONNECT }, /* the same question, asked in other bytes */
 	};
@@ -88,7 +89,7 @@ read_via(struct line *l, const struct json_value *v)
 			l->ask.via = known[i].via;
 			return;
 		}
-	fault(l, "bad_via", "via is connect, http or socks5 in this build");
+	fault(l, "bad_via", "via is connect, http, socks5 or dns in this build");
 }
 
 static void
@@ -146,6 +147,10 @@ read_host_b64(struct line *l, const struct json_value *v)
 
 	if (!decode(l, v, &host))
 		return;
+	if (l->ask.via == VIA_DNS) { /* a name is asked for, and no port */
+		l->ask.target = host;
+		return;
+	}
 	is_v6 = host_parse_bare(&bare, host) == HOST_OK && bare.is_literal &&
 		memchr(host.p, ':', host.n) != NULL;
 	buf_init(&b, host.n + 64);
@@ -170,6 +175,8 @@ read_port(struct line *l, const struct json_value *v)
 		fault(l, "wrong_type", "port is a number");
 		return;
 	}
+	if (l->ask.via == VIA_DNS)
+		return;
 	buf_init(&b, l->ask.target.n + port.n + 1);
 	buf_str(&b, l->ask.target);
 	buf_str(&b, port);

@@ -376,6 +376,36 @@ nat64_read(
 }
 
 static bool
+prefix4_read(
+    const struct loading *l, const struct row *row, const struct node *n, void *field)
+{
+	struct prefix *p = field, read;
+
+	(void)row;
+	if (!prefix_read_one(l, n, &read))
+		return false;
+	if (read.len < 96 || !addr_is_v4(&read.addr)) {
+		node_error(l->t, n, l->rep, "bad_prefix",
+		    "write an IPv4 range: 198.18.0.0/15",
+		    "\"%.*s\" is no range of IPv4 addresses", STR_ARG(n->text));
+		return false;
+	}
+	*p = read;
+	return true;
+}
+
+static bool
+prefix_same(const void *a, const void *b)
+{
+	const struct prefix *x = a, *y = b;
+
+	return x->len == y->len && addr_eq(&x->addr, &y->addr);
+}
+
+const struct type type_PREFIX4 = { "range of IPv4 addresses", NULL, prefix4_read,
+	prefix_same, NULL, NULL, NULL, NULL };
+
+static bool
 prefixes_same(const void *a, const void *b)
 {
 	const struct prefixes *x = a, *y = b;

@@ -190,6 +190,27 @@ check_admin(const struct load *load)
 			    list->p[i]);
 }
 
+/* An answer must come from the address that was asked, and a host's own names are not for
+ * whoever reaches any of its addresses. */
+static void
+check_dns_door(const struct load *load)
+{
+	static const struct addr any = { { 0 } }, any_v4 = V4(0, 0, 0, 0);
+	const struct texts *list = &load->s->listen_dns;
+	struct endpoint at;
+
+	for (size_t i = 0; i < list->n; i++) {
+		if (endpoint_parse(&at, str_of(list->p[i])) && !addr_eq(&at.addr, &any) &&
+		    !addr_eq(&at.addr, &any_v4))
+			continue;
+		key_finding(load->s, load->l.rep, SEVERITY_ERROR, "listen.dns",
+		    "dns_not_named",
+		    "%s: the DNS door listens at named addresses: write each, such as "
+		    "\"127.0.0.1:15053\"",
+		    list->p[i]);
+	}
+}
+
 /* ---- what production: true refuses */
 
 static bool
@@ -322,7 +343,9 @@ check_whole(const struct load *load)
 void
 settings_check_listener(const struct settings *s, struct report *rep)
 {
-	if (s->listen_proxy.n + s->listen_gateway.n + s->listen_socks5.n == 0)
+	if (s->listen_proxy.n + s->listen_gateway.n + s->listen_socks5.n +
+		s->listen_dns.n ==
+	    0)
 		key_finding(s, rep, SEVERITY_ERROR, "listen.proxy", "no_listener",
 		    "no door names a place to listen at, so nobody could use this weir: "
 		    "listen: { proxy: [\"127.0.0.1:3128\"] }");
@@ -532,6 +555,7 @@ settings_load(struct tree *t, const char *directory, struct report *rep, bool is
 	check_heads(&load);
 	check_listeners(&load);
 	check_admin(&load);
+	check_dns_door(&load);
 	if (is_whole)
 		check_whole(&load);
 	bool is_good = rep->errors == errors_before;

@@ -26,6 +26,9 @@ struct settings {
 	struct hosts dns_hosts;
 	struct prefixes dns_nat64;
 	int64_t dns_timeout;
+	int dns_door_mode; /* enum dns_mode */
+	struct prefix dns_door_pool4;
+	int64_t dns_door_ttl, dns_door_names;
 	char *audit_path; /* "-": stdout */
 	struct secret audit_key;
 	int audit_on_failure; /* enum on_failure */
@@ -53,7 +56,7 @@ struct settings {
 	int log_level, log_format; /* enum log_level, log_format */
 
 	int boundary_kind; /* enum boundary */
-	struct texts listen_gateway, listen_socks5, listen_admin;
+	struct texts listen_gateway, listen_socks5, listen_dns, listen_admin;
 	struct session_profiles profiles;
 	struct credentials credentials;
 	bool sessions_required;

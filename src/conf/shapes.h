@@ -10,6 +10,7 @@
 enum errors_for { ERRORS_PUBLIC, ERRORS_DEVELOPER };
 enum on_failure { ON_FAILURE_REFUSE, ON_FAILURE_DROP };
 enum public_sessions { PUBLIC_DENY, PUBLIC_ALLOW };
+enum dns_mode { DNS_SYNTHETIC, DNS_FORWARD };
 enum bind { BIND_FIRST, BIND_ARMED, BIND_NONE };
 enum turns { TURNS_CURRENT, TURNS_CONCURRENT };
 enum session_network { NETWORK_INHERIT, NETWORK_REQUIRED };

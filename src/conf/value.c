@@ -323,6 +323,7 @@ ENUM(turns, "current or concurrent", "current", "concurrent");
 ENUM(network, "inherit or required", "inherit", "required");
 ENUM(budget_mode, "clamp or strict", "clamp", "strict");
 ENUM(hosted, "strip or refuse", "strip", "refuse");
+ENUM(dns_mode, "synthetic or forward", "synthetic", "forward");
 ENUM(unpriced, "refuse", "refuse");
 ENUM(settle, "table or reported", "table", "reported");
 ENUM(per, "ever, day or month", "ever", "day", "month");

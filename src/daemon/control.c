@@ -45,6 +45,7 @@ struct control {
 	struct journal *journal;
 	struct limits *limits;
 	struct sums *sums;
+	struct names *names; /* or NULL */
 	struct sessions *sessions;
 	struct tokens *tokens;
 	struct ledger *ledger; /* NULL: nobody could have a session */
@@ -623,6 +624,7 @@ make_workers(struct control *c, size_t n)
 		.journal = c->journal,
 		.limits = c->limits,
 		.sums = c->sums,
+		.names = c->names,
 		.sessions = c->sessions,
 		.tokens = c->tokens,
 		.ledger = c->ledger,
@@ -649,9 +651,14 @@ make_workers(struct control *c, size_t n)
 static void
 give_door(struct control *c, const struct open_socket *o)
 {
-	for (size_t w = 0; w < c->nworker; w++)
-		worker_listen(c->worker[w], o->fd[o->nfd > 1 ? w : 0], o->door,
-		    o->at.is_unix ? o->source : NULL);
+	for (size_t w = 0; w < c->nworker; w++) {
+		int fd = o->fd[o->nfd > 1 ? w : 0];
+		if (o->at.is_udp)
+			worker_hear(c->worker[w], fd, o->door);
+		else
+			worker_listen(
+			    c->worker[w], fd, o->door, o->at.is_unix ? o->source : NULL);
+	}
 }
 
 static void
@@ -789,16 +796,20 @@ listeners(const struct control *c, enum socket_kind kind, const struct door *doo
 static void
 say_serving(const struct control *c)
 {
-	struct buf proxy, gateway, health, admin;
+	struct buf proxy, gateway, socks, dns, health, admin;
 
 	log_info("serving", "proxy", listeners(c, SOCKET_DOOR, &door_http, &proxy),
 	    "gateway", listeners(c, SOCKET_DOOR, &door_gateway, &gateway), "health",
 	    listeners(c, SOCKET_HEALTH, NULL, &health), "admin",
-	    listeners(c, SOCKET_ADMIN, NULL, &admin), "workers", NUM((int64_t)c->nworker),
-	    "descriptors", NUM((int64_t)c->descriptors), "policy",
-	    ruleset_digest(c->snapshot->rules));
+	    listeners(c, SOCKET_ADMIN, NULL, &admin), "socks5",
+	    listeners(c, SOCKET_DOOR, &door_socks, &socks), "dns",
+	    listeners(c, SOCKET_DOOR, &door_dns, &dns), "workers",
+	    NUM((int64_t)c->nworker), "descriptors", NUM((int64_t)c->descriptors),
+	    "policy", ruleset_digest(c->snapshot->rules));
 	buf_fini(&admin);
 	buf_fini(&health);
+	buf_fini(&dns);
+	buf_fini(&socks);
 	buf_fini(&gateway);
 	buf_fini(&proxy);
 }
@@ -852,6 +863,8 @@ start(struct control *c)
 	c->descriptors = rights_descriptors();
 	c->limits = limits_new();
 	c->sums = sums_new((size_t)set->audit_sums);
+	if (set->dns_door_mode == DNS_SYNTHETIC && set->listen_dns.n > 0)
+		c->names = names_new(&set->dns_door_pool4, (size_t)set->dns_door_names);
 	c->sessions = sessions_new(&session_grants);
 	c->tokens = tokens_new(TOKENS_MOST, &token_grants);
 	c->health = health_new(c->loop, unready, c);
@@ -901,6 +914,7 @@ take_down(struct control *c)
 	tokens_free(c->tokens);
 	limits_free(c->limits);
 	sums_free(c->sums);
+	names_free(c->names);
 	snapshot_unref(c->snapshot);
 	settings_free(c->begun);
 	log_filter(NULL, NULL);

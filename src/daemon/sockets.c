@@ -17,12 +17,14 @@ static const struct {
 	const char *setting;
 	const struct door *door;
 	enum socket_kind kind;
+	const struct door *udp_door; /* NULL: it is asked over TCP alone */
 } kinds[] = {
-	{ "listen.proxy", &door_http, SOCKET_DOOR },
-	{ "listen.gateway", &door_gateway, SOCKET_DOOR },
-	{ "listen.socks5", &door_socks, SOCKET_DOOR },
-	{ "listen.health", NULL, SOCKET_HEALTH },
-	{ "listen.admin", NULL, SOCKET_ADMIN },
+	{ "listen.proxy", &door_http, SOCKET_DOOR, NULL },
+	{ "listen.gateway", &door_gateway, SOCKET_DOOR, NULL },
+	{ "listen.socks5", &door_socks, SOCKET_DOOR, NULL },
+	{ "listen.dns", &door_dns, SOCKET_DOOR, &door_dns_udp },
+	{ "listen.health", NULL, SOCKET_HEALTH, NULL },
+	{ "listen.admin", NULL, SOCKET_ADMIN, NULL },
 };
 
 static size_t
@@ -45,7 +47,7 @@ count_listeners(const struct settings *set)
 	size_t n = 0;
 
 	for (size_t i = 0; (list = settings_listeners(set, i, &key)) != NULL; i++)
-		n += list->n;
+		n += list->n * (kinds[kind_of(key)].udp_door != NULL ? 2 : 1);
 	return n;
 }
 
@@ -68,15 +70,17 @@ bind_all(struct open_socket *o, size_t want, struct buf *why)
 }
 
 static int
-open_one(struct sockets *s, const char *text, size_t k, size_t workers)
+open_one(struct sockets *s, const char *text, enum socket_kind kind,
+    const struct door *door, bool is_udp, size_t workers)
 {
 	struct open_socket *o = &s->p[s->n];
 	struct buf why;
 	int err;
 
-	*o = (struct open_socket){ .kind = kinds[k].kind, .door = kinds[k].door };
+	*o = (struct open_socket){ .kind = kind, .door = door };
 	if (!listen_at_parse(&o->at, str_of(text)))
 		return ERR_INVALID; /* settings checked it */
+	o->at.is_udp = is_udp;
 	s->n++;
 	if (o->at.is_unix)
 		snprintf(o->source, sizeof(o->source), "unix:%s", o->at.path);
@@ -85,6 +89,24 @@ open_one(struct sockets *s, const char *text, size_t k, size_t workers)
 	if (err != 0)
 		log_error("cannot listen", "address", text, "why", buf_cstr(&why));
 	buf_fini(&why);
+	return err;
+}
+
+/* Everything of one setting; the last error of it. */
+static int
+open_list(struct sockets *s, const struct texts *list, const char *key, size_t workers)
+{
+	size_t k = kind_of(key);
+	int err = 0, one;
+
+	for (size_t i = 0; i < list->n; i++) {
+		one =
+		    open_one(s, list->p[i], kinds[k].kind, kinds[k].door, false, workers);
+		if (one == 0 && kinds[k].udp_door != NULL)
+			one = open_one(s, list->p[i], kinds[k].kind, kinds[k].udp_door,
+			    true, workers);
+		err = one != 0 ? one : err;
+	}
 	return err;
 }
 
@@ -98,9 +120,8 @@ sockets_open(struct sockets *s, const struct settings *set, size_t workers)
 	*s = (struct sockets){ 0 };
 	s->p = mem_zalloc((count_listeners(set) + 1) * sizeof(*s->p));
 	for (size_t i = 0; (list = settings_listeners(set, i, &key)) != NULL; i++)
-		for (size_t k = 0; k < list->n; k++)
-			if ((one = open_one(s, list->p[k], kind_of(key), workers)) != 0)
-				err = one;
+		if ((one = open_list(s, list, key, workers)) != 0)
+			err = one;
 	if (err != 0)
 		sockets_close(s);
 	return err;

@@ -13,11 +13,14 @@
 #include "proxy/conn.h"
 #include "proxy/conns.h"
 
+#define DATAGRAM_MOST 4096 /* bytes of a question: its name, and options */
+
 struct entrance {
 	struct list link;
 	struct worker *w;
 	const struct door *door;
-	struct listener *listener;
+	struct listener *listener;   /* or NULL: */
+	struct datagrams *datagrams; /* NULL once nothing more is heard */
 	int fd;
 	const char *unix_path;
 };
@@ -69,6 +72,7 @@ worker_new(const struct worker_options *o, const char **why)
 	e->journal = o->journal;
 	e->limits = o->limits;
 	e->sums = o->sums;
+	e->names = o->names;
 	e->sessions = o->sessions;
 	e->tokens = o->tokens;
 	e->ledger = o->ledger;
@@ -98,14 +102,38 @@ on_accepted(void *arg, int fd, const struct peer *peer)
 	accept_client(&in->w->engine, in->door, fd, peer, in->unix_path);
 }
 
-void
-worker_listen(struct worker *w, int fd, const struct door *door, const char *unix_path)
+static void
+on_datagram(void *arg, const struct datagram *d)
+{
+	struct entrance *in = arg;
+
+	accept_datagram(&in->w->engine, in->door, d);
+}
+
+static struct entrance *
+add_entrance(struct worker *w, int fd, const struct door *door, const char *unix_path)
 {
 	struct entrance *in = mem_alloc(sizeof(*in));
 
 	*in = (struct entrance){ .w = w, .door = door, .fd = fd, .unix_path = unix_path };
 	list_append(&w->entrances, &in->link);
+	return in;
+}
+
+void
+worker_listen(struct worker *w, int fd, const struct door *door, const char *unix_path)
+{
+	struct entrance *in = add_entrance(w, fd, door, unix_path);
+
 	in->listener = listener_new(w->engine.loop, fd, on_accepted, in);
+}
+
+void
+worker_hear(struct worker *w, int fd, const struct door *door)
+{
+	struct entrance *in = add_entrance(w, fd, door, NULL);
+
+	in->datagrams = datagrams_new(w->engine.loop, fd, DATAGRAM_MOST, on_datagram, in);
 }
 
 static void *
@@ -182,6 +210,10 @@ drain(void *arg)
 	list_each(at, &w->entrances)
 	{
 		struct entrance *in = list_entry(at, struct entrance, link);
+		datagrams_free(in->datagrams);
+		in->datagrams = NULL;
+		if (in->listener == NULL)
+			continue;
 		listener_pause(in->listener);
 		shutdown(in->fd, SHUT_RDWR); /* who comes now is told at once */
 	}
@@ -218,6 +250,7 @@ close_entrances(struct worker *w)
 	{
 		struct entrance *in = list_entry(at, struct entrance, link);
 		listener_free(in->listener);
+		datagrams_free(in->datagrams);
 		free(in);
 	}
 }

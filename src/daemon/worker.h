@@ -14,6 +14,7 @@ struct worker_options {
 	struct snapshot *snapshot; /* referenced */
 	struct journal *journal;
 	struct sums *sums;
+	struct names *names; /* or NULL */
 	struct limits *limits;
 	struct sessions *sessions;
 	struct tokens *tokens;
@@ -29,6 +30,8 @@ struct worker *worker_new(const struct worker_options *o, const char **why) MUST
 /* Before start.  The fd is borrowed; unix_path (lives on) when it is a Unix socket. */
 void worker_listen(
     struct worker *w, int fd, const struct door *door, const char *unix_path);
+/* The same for a socket of datagrams. */
+void worker_hear(struct worker *w, int fd, const struct door *door);
 int worker_start(struct worker *w) MUST_CHECK; /* 0, or the errno that says why not */
 /* Any thread, after start: */
 void worker_reload(struct worker *w, struct snapshot *s); /* takes its own reference */

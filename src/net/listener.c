@@ -101,17 +101,19 @@ set(int fd, int level, int option, int value)
 	return setsockopt(fd, level, option, &value, sizeof(value)) == 0 ? 0 : errno;
 }
 
-/* Bound, but nobody can connect yet. */
+/* Bound, but nobody can connect yet; over UDP that is all. */
 static int
-claim_tcp(int *out, const struct listen_at *at, bool shares_port)
+claim(int *out, const struct listen_at *at, bool shares_port)
 {
 	struct sockaddr_storage sa;
 	socklen_t len = endpoint_sockaddr(&at->endpoint, &sa);
-	int fd = socket(sa.ss_family, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0), err;
+	int kind = at->is_udp ? SOCK_DGRAM : SOCK_STREAM;
+	int fd = socket(sa.ss_family, kind | SOCK_NONBLOCK | SOCK_CLOEXEC, 0), err;
 
 	if (fd < 0)
 		return errno;
-	if ((err = set(fd, SOL_SOCKET, SO_REUSEADDR, 1)) == 0 && shares_port)
+	err = at->is_udp ? 0 : set(fd, SOL_SOCKET, SO_REUSEADDR, 1);
+	if (err == 0 && shares_port)
 		err = set(fd, SOL_SOCKET, SO_REUSEPORT, 1);
 	if (err == 0 && sa.ss_family == AF_INET6)
 		err = set(fd, IPPROTO_IPV6, IPV6_V6ONLY, 1);
@@ -128,7 +130,7 @@ claim_tcp(int *out, const struct listen_at *at, bool shares_port)
 static int
 bind_tcp(int *out, const struct listen_at *at, bool shares_port)
 {
-	int fd = -1, err = claim_tcp(&fd, at, shares_port);
+	int fd = -1, err = claim(&fd, at, shares_port);
 
 	if (err != 0)
 		return err;
@@ -209,7 +211,9 @@ bind_unix(int *out, const struct listen_at *at)
 int
 listener_bind(int *fd, const struct listen_at *at, bool shares_port, struct buf *why)
 {
-	int number = at->is_unix ? bind_unix(fd, at) : bind_tcp(fd, at, shares_port);
+	int number = at->is_unix  ? bind_unix(fd, at)
+		     : at->is_udp ? claim(fd, at, shares_port)
+				  : bind_tcp(fd, at, shares_port);
 
 	if (number == 0)
 		return 0;
@@ -220,7 +224,7 @@ listener_bind(int *fd, const struct listen_at *at, bool shares_port, struct buf 
 int
 listener_probe(const struct listen_at *at, struct buf *why)
 {
-	int fd = -1, number = claim_tcp(&fd, at, false);
+	int fd = -1, number = claim(&fd, at, false);
 
 	if (number == 0) {
 		close(fd);

@@ -16,6 +16,7 @@
 /* Where to listen: "127.0.0.1:3128", "[::1]:3128", "unix:/run/weir/proxy.sock". */
 struct listen_at {
 	bool is_unix;
+	bool is_udp; /* said by whoever wants that, never in the text */
 	struct endpoint endpoint;
 	char path[108];
 };

@@ -123,6 +123,14 @@ stream_open(struct stream *s, struct loop *l, int fd,
 }
 
 void
+stream_open_quiet(struct stream *s, struct loop *l, int fd, const struct stream_ops *ops,
+    void (*notify)(void *arg, unsigned what), void *arg)
+{
+	*s = (struct stream){ .fd = fd, .ops = ops, .notify = notify, .arg = arg };
+	event_assign(&s->ev, loop_base(l), -1, 0, on_event, s);
+}
+
+void
 stream_attach(struct stream *s, void (*notify)(void *arg, unsigned what), void *arg)
 {
 	s->notify = notify;

@@ -49,6 +49,9 @@ struct stream {
 /* Takes the fd.  No event is delivered before the loop runs again. */
 void stream_open(struct stream *s, struct loop *l, int fd,
     void (*notify)(void *arg, unsigned what), void *arg);
+/* What is no socket of its own: nothing is watched, so that only kicks are told. */
+void stream_open_quiet(struct stream *s, struct loop *l, int fd,
+    const struct stream_ops *ops, void (*notify)(void *arg, unsigned what), void *arg);
 /* Another owner; what is `ready` stays so and is not told again. */
 void stream_attach(struct stream *s, void (*notify)(void *arg, unsigned what), void *arg);
 /* > 0: bytes; 0: end; -EAGAIN (and STREAM_READ is cleared); another -errno: broken. */

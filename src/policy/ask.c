@@ -81,6 +81,17 @@ ask_destination(struct ask *out, struct str host, uint16_t port, const char **wh
 }
 
 enum reason
+ask_name(struct ask *out, struct str name, const char **why)
+{
+	enum host_error err;
+
+	ask_init(out, VIA_DNS);
+	err = host_parse(&out->host, name);
+	return host_reason(
+	    err == HOST_OK && out->host.is_literal ? HOST_NUMBER : err, why);
+}
+
+enum reason
 ask_absolute(struct ask *out, struct str method, struct str target, const char **why)
 {
 	struct url url;

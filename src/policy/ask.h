@@ -52,6 +52,9 @@ enum reason ask_absolute(
 enum reason ask_destination(
     struct ask *out, struct str host, uint16_t port, const char **why) MUST_CHECK;
 
+/* A name that is asked for, by whatever means it will be reached; never an address. */
+enum reason ask_name(struct ask *out, struct str name, const char **why) MUST_CHECK;
+
 /*
  * The facts before any byte of a tunnel was read: f->host and the slices borrow
  * from the ask.  A request in sight leaves protocol http only, else any.

@@ -85,6 +85,8 @@ read_target(struct ask *out, const struct explain_ask *ask, const char **why)
 
 	if (ask->is_https_inside)
 		return ask_https(out, ask->target, why);
+	if (ask->via == VIA_DNS)
+		return ask_name(out, ask->target, why);
 	if (ask->via == VIA_CONNECT)
 		return ask_connect(out, ask->target, why);
 	if (http_is_token(method))
@@ -213,12 +215,32 @@ leave_open(struct explaining *x)
 				   : "the tunnel's first bytes decide which rule holds");
 }
 
+/* A name is answered; what is done with it is judged when it is done. */
+static void
+leave_name(struct explaining *x)
+{
+	struct explained *e = x->out;
+
+	e->verdict = (struct verdict){
+		.allow = true,
+		.rule = x->admitted.rule,
+		.layer = x->admitted.layer,
+		.max_body = -1,
+		.assurance = ASSURE_NAME,
+	};
+	trace_add(&e->trace, "judge", NULL, NULL, "pass", "the name may be known");
+}
+
 static void
 judge(struct explaining *x)
 {
 	struct explained *e = x->out;
 	const struct addr *dialled = e->dial.count > 0 ? &e->dial.addr[0] : NULL;
 
+	if (x->f.via == VIA_DNS) {
+		leave_name(x);
+		return;
+	}
 	x->f.protocols = x->admitted.protocols;
 	if ((x->f.protocols & (x->f.protocols - 1)) != 0 ||
 	    (x->f.protocols == PROTOCOL_HTTP && !x->f.has_request)) {
@@ -266,6 +288,8 @@ explain(struct explained *out, const struct ruleset *rs, const struct place *pla
 	if (out->verdict.layer < rs->nlayer && rs->layer[out->verdict.layer]->is_claim)
 		return; /* no rule of a policy would help */
 	answers = answers_of(&x);
+	if (x.f.via == VIA_DNS)
+		x.f.port = 443; /* TLS is the narrowest */
 	fix_find(&out->fix, out->verdict.reason, &x.f, &answers, rs, place, a);
 }
 

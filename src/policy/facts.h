@@ -10,8 +10,8 @@
 #include "wire/http.h"
 #include "wire/url.h"
 
-/* How an exchange came in. */
-enum via { VIA_CONNECT, VIA_HTTP };
+/* How an exchange came in.  DNS asks whether a name may be reached at all: port 0. */
+enum via { VIA_CONNECT, VIA_HTTP, VIA_DNS };
 
 /* What a rule lets be spoken; also a bit set of what may still be spoken. */
 enum protocol { PROTOCOL_HTTP = 1, PROTOCOL_HTTPS = 2, PROTOCOL_TCP = 4 };

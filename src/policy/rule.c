@@ -689,6 +689,8 @@ rule_protocols_at(const struct rule *r, uint16_t port)
 {
 	unsigned usual = 0;
 
+	if (port == 0) /* on any; what denies a few ports denies no name */
+		return r->has_ports && (r->is_deny || r->nport == 0) ? 0 : r->protocols;
 	if (r->has_ports)
 		return ports_have(r->port, r->nport, port) ? r->protocols : 0;
 	if (r->is_deny)

@@ -84,8 +84,9 @@ bool rule_protocol_parse(enum protocol *out, struct str text);
 /* Children of a list; 0 for a null, and for anything else after reporting it. */
 size_t rule_list(const struct rule_source *in, const struct node *n);
 
-unsigned rule_protocols_at(const struct rule *r, uint16_t port); /* 0: not on this port */
-bool rule_has_method(const struct rule *r, struct str method);   /* true without a list */
+/* 0: not on this port.  Port 0 is any. */
+unsigned rule_protocols_at(const struct rule *r, uint16_t port);
+bool rule_has_method(const struct rule *r, struct str method); /* true without a list */
 bool rule_has_path(
     const struct rule *r, struct str path);    /* with a list: only canonical ones */
 bool rule_sees_requests(const struct rule *r); /* it has methods or paths */

@@ -23,8 +23,9 @@ take_place(struct conn *c)
 	return client_take(c->share, CLIENT_SURPLUS, cap + SURPLUS);
 }
 
-void
-accept_client(struct engine *e, const struct door *door, int fd, const struct peer *peer,
+/* NULL: it is one too many. */
+static struct conn *
+new_client(struct engine *e, const struct door *door, const struct endpoint *peer,
     const char *unix_path)
 {
 	struct conn *c = mem_zalloc(sizeof(*c));
@@ -33,17 +34,39 @@ accept_client(struct engine *e, const struct door *door, int fd, const struct pe
 	c->e = e;
 	c->door = door;
 	c->way = door->way;
-	c->peer = peer->endpoint;
+	c->peer = *peer;
 	c->unix_path = unix_path;
 	c->share = client_ref(e->limits, str_of(conn_share(c, text)), loop_now(e->loop));
 	count_add(COUNT_CONNECTIONS, 1);
-	if (!take_place(c)) {
-		count_add(COUNT_CONNECTIONS_DROPPED, 1);
-		refusals_drop(c, REASON_CONCURRENCY_LIMITED);
-		client_unref(c->share);
+	if (take_place(c))
+		return c;
+	count_add(COUNT_CONNECTIONS_DROPPED, 1);
+	refusals_drop(c, REASON_CONCURRENCY_LIMITED);
+	client_unref(c->share);
+	free(c);
+	return NULL;
+}
+
+void
+accept_client(struct engine *e, const struct door *door, int fd, const struct peer *peer,
+    const char *unix_path)
+{
+	struct conn *c = new_client(e, door, &peer->endpoint, unix_path);
+
+	if (c != NULL)
+		conn_open(c, fd);
+	else
 		close(fd);
-		free(c);
+}
+
+void
+accept_datagram(struct engine *e, const struct door *door, const struct datagram *d)
+{
+	struct endpoint from;
+	struct conn *c;
+
+	if (!addr_from_sockaddr(&from, (const struct sockaddr *)&d->from))
 		return;
-	}
-	conn_open(c, fd);
+	if ((c = new_client(e, door, &from, NULL)) != NULL)
+		conn_open_datagram(c, d);
 }

@@ -41,7 +41,7 @@ static bool
 ask_again(struct explained *out, const struct exchange *x, struct arena *a)
 {
 	struct explain_ask ask = {
-		.via = x->ask.has_request ? VIA_HTTP : VIA_CONNECT,
+		.via = x->ask.has_request ? VIA_HTTP : x->ask.via,
 		.method = x->head->method,
 		.answer = x->answer,
 		.nanswer = x->nanswer,

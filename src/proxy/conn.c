@@ -316,8 +316,8 @@ conn_take_back(struct conn *c)
 	stream_attach(&c->origin->stream, conn_on_origin, c);
 }
 
-void
-conn_open(struct conn *c, int fd)
+static void
+join(struct conn *c)
 {
 	struct engine *e = c->e;
 
@@ -328,8 +328,23 @@ conn_open(struct conn *c, int fd)
 	if (++e->nconns > e->most)
 		e->most = e->nconns;
 	count_add(COUNT_CONNECTIONS_OPEN, 1);
-	stream_open(&c->client, e->loop, fd, on_client, c);
+}
+
+void
+conn_open(struct conn *c, int fd)
+{
+	join(c);
+	stream_open(&c->client, c->e->loop, fd, on_client, c);
 	/* with TCP_DEFER_ACCEPT the first bytes are there already */
 	c->client.ready |= STREAM_READ;
+	conn_go_on(c, JUMP);
+}
+
+void
+conn_open_datagram(struct conn *c, const struct datagram *d)
+{
+	join(c);
+	datagram_open(&c->client, c->e->loop, d, on_client, c);
+	c->client.ready |= STREAM_READ | STREAM_WRITE;
 	conn_go_on(c, JUMP);
 }

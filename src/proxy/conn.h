@@ -9,6 +9,7 @@
 #ifndef WEIR_PROXY_CONN_H
 #define WEIR_PROXY_CONN_H
 
+#include "net/datagram.h"
 #include "proxy/door.h"
 #include "wire/body.h"
 
@@ -93,6 +94,7 @@ struct conn {
 	struct timer until;     /* who's deadline */
 	struct ledger_op *asked;
 	struct lookup *lookup;
+	enum next (*found)(struct conn *c, const struct found *found); /* is told */
 	struct dial *dial;
 	struct origin *dialled; /* what the dial goes into */
 	struct origin *origin;
@@ -113,6 +115,8 @@ struct conn {
 
 /* Begins the way; who it is and its places are known.  Takes the fd. */
 void conn_open(struct conn *c, int fd);
+/* The same for one question in a datagram. */
+void conn_open_datagram(struct conn *c, const struct datagram *d);
 /* Writes the records, gives everything back.  END; again is fine. */
 enum next conn_close(struct conn *c);
 

@@ -10,6 +10,7 @@
 
 #include "proxy/exchange.h"
 #include "wire/auth.h"
+#include "wire/dns_query.h"
 #include "wire/socks.h"
 
 /* How far a SOCKS client's handshake is. */
@@ -28,6 +29,10 @@ struct hearing {
 	bool has_login;
 	struct auth login; /* the exchange's arena's */
 	uint8_t rep;       /* of what is not SOCKS; 0: the reason's */
+	/* of a DNS client */
+	struct dns_query query;
+	bool is_framed;  /* over TCP, behind its length */
+	bool is_dropped; /* what was sent has no answer */
 };
 
 enum heard {
@@ -51,6 +56,7 @@ struct door {
 	struct str opened;           /* said when a tunnel is open */
 	int opened_status;           /* and the status that is, for the record */
 	const struct stage_row *way; /* by enum stage */
+	bool is_light;               /* its asks are none of a session's requests */
 	const struct door
 	    *inside; /* who hears plain HTTP in a tunnel; NULL: no tunnels */
 
@@ -80,5 +86,6 @@ struct door {
 extern const struct door door_http;
 extern const struct door door_gateway;
 extern const struct door door_socks;
+extern const struct door door_dns, door_dns_udp;
 
 #endif

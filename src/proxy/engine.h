@@ -13,6 +13,7 @@
 #include "proxy/tls_home.h"
 #include "proxy/trail.h"
 #include "state/limits.h"
+#include "state/names.h"
 #include "state/session.h"
 #include "state/sums.h"
 #include "state/tokens.h"
@@ -31,6 +32,7 @@ struct engine {
 	struct sessions *sessions; /* shared by all workers */
 	struct tokens *tokens;     /* shared: token -> struct grant, by its snapshot */
 	struct sums *sums;         /* shared by all workers */
+	struct names *names;       /* shared by all workers; NULL: none are given */
 	struct ledger *ledger;     /* shared; NULL: nobody has a session here */
 	struct snapshot *snapshot; /* what new exchanges are judged by */
 	char *scratch;             /* SCRATCH bytes, good until the callback returns */

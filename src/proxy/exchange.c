@@ -367,7 +367,7 @@ fill_target(struct record *r, const struct exchange *x)
 		r->host = &x->ask.host;
 		r->port = x->ask.port;
 	}
-	r->method = x->head->method;
+	r->method = x->kind == RECORD_DNS ? x->ask.method : x->head->method;
 	r->path = x->ask.has_request ? x->ask.path : STR_NONE;
 	r->query = x->ask.query;
 	if (x->ask.host.len == 0) { /* not understood, but a query has its keys alone */
@@ -376,6 +376,8 @@ fill_target(struct record *r, const struct exchange *x)
 		r->query = x->head->target;
 		(void)str_split(&r->query, '?', is_path ? &r->path : &r->host_raw);
 	}
+	if (x->kind == RECORD_DNS)
+		return;
 	if (x->verdict.allow)
 		r->protocol = protocol_name(x->verdict.protocol);
 	else if (x->ask.has_request)

@@ -109,7 +109,7 @@ struct exchange *exchange_begin(struct engine *e, const char *door, const char *
 static inline bool
 exchange_is_tunnel(const struct exchange *x)
 {
-	return !x->ask.has_request;
+	return !x->ask.has_request && x->ask.via != VIA_DNS;
 }
 
 /* A tunnel's: the bytes of its head go away. */

@@ -86,6 +86,19 @@ take_services(struct snapshot *s, const struct snapshot_inputs *in)
 		s->service[s->nservice++] = in->service[i];
 }
 
+/* What stands for a name is no place to go to. */
+static void
+take_closed(struct snapshot *s)
+{
+	const struct settings *set = s->settings;
+
+	s->closed = mem_zalloc((set->addresses_closed.n + 1) * sizeof(*s->closed));
+	for (; s->nclosed < set->addresses_closed.n; s->nclosed++)
+		s->closed[s->nclosed] = set->addresses_closed.p[s->nclosed];
+	if (set->listen_dns.n > 0 && set->dns_door_mode == DNS_SYNTHETIC)
+		s->closed[s->nclosed++] = set->dns_door_pool4;
+}
+
 static struct place
 place_of(const struct snapshot *s)
 {
@@ -96,8 +109,8 @@ place_of(const struct snapshot *s)
 		.nown = s->interfaces.nown,
 		.onlink = s->interfaces.onlink,
 		.nonlink = s->interfaces.nonlink,
-		.closed = s->settings->addresses_closed.p,
-		.nclosed = s->settings->addresses_closed.n,
+		.closed = s->closed,
+		.nclosed = s->nclosed,
 		.nat64 = s->settings->dns_nat64.p,
 		.nnat64 = s->settings->dns_nat64.n,
 		.is_loopback_own_ok = !s->settings->production,
@@ -170,6 +183,7 @@ destroy(struct snapshot *s)
 	static_hosts_free(s->host, s->nhost);
 	settings_free(s->settings);
 	free(s->service);
+	free(s->closed);
 	free(s);
 }
 
@@ -210,6 +224,7 @@ snapshot_new(struct settings *set, const struct snapshot_inputs *in, struct repo
 	    !signer_takes((struct str){ set->audit_sign.bytes, set->audit_sign.n }))
 		settings_refuse_sign(set, rep);
 	take_services(s, in);
+	take_closed(s);
 	take_limits(s);
 	s->place = place_of(s);
 	if (s->rules != NULL && s->keys != NULL && rep->errors == errors)
@@ -248,6 +263,8 @@ snapshot_moved(struct snapshot *old)
 	s->response_limit = old->response_limit;
 	s->service = old->service;
 	s->nservice = old->nservice;
+	s->closed = old->closed;
+	s->nclosed = old->nclosed;
 	s->interfaces = now;
 	s->place = place_of(s);
 	return s;

@@ -36,6 +36,8 @@ struct snapshot {
 	struct http_limits request_limit, response_limit;
 	struct endpoint *service; /* own listeners and name servers */
 	size_t nservice;
+	struct prefix *closed; /* addresses.closed, and the DNS door's pool */
+	size_t nclosed;
 	struct interfaces interfaces; /* what place.own and place.onlink are made of */
 	struct place place;
 };

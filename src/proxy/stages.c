@@ -73,11 +73,17 @@ on_resolved(void *arg, const struct found *found)
 
 	c->lookup = NULL;
 	/* its end may be an event of this same turn, not told yet */
-	conn_go_on(c, is_abandoned(c) ? abandoned(c) : resolved(c, found));
+	conn_go_on(c, is_abandoned(c) ? abandoned(c) : c->found(c, found));
 }
 
 enum next
 stage_resolve(struct conn *c)
+{
+	return stage_resolve_to(c, resolved);
+}
+
+enum next
+stage_resolve_to(struct conn *c, stage_found *then)
 {
 	struct exchange *x = c->x;
 	char text[ADDR_TEXT];
@@ -87,8 +93,9 @@ stage_resolve(struct conn *c)
 		x->snapshot->settings->limits_client_connecting))
 		return answer_refuse(c, REASON_CONCURRENCY_LIMITED);
 	c->has_connecting = true;
+	c->found = then;
 	if (resolver_cached(c->e->resolver, &x->ask.host, &found))
-		return resolved(c, &found);
+		return then(c, &found);
 	exchange_resolving(x);
 	c->lookup = resolver_start(
 	    c->e->resolver, str_of(conn_share(c, text)), &x->ask.host, on_resolved, c);

@@ -7,6 +7,9 @@
 #include "proxy/conn.h"
 
 enum next stage_resolve(struct conn *c);
+/* The same, but what was found is then()'s. */
+typedef enum next stage_found(struct conn *c, const struct found *found);
+enum next stage_resolve_to(struct conn *c, stage_found *then);
 /* After it, or with a connection already there: to JUDGE then. */
 enum next stage_literal(struct conn *c);
 /* False: none is kept there that goes to a vetted address; stage_dial_new() then. */

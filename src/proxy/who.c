@@ -182,10 +182,12 @@ static enum next
 begin(struct conn *c)
 {
 	int64_t retry_ms;
-	enum session_answer a =
-	    session_begin(c->who->session, clock_wall_ms(), &retry_ms);
+	enum session_answer a;
 
 	c->x->who = caller_ref(c->who);
+	if (c->door->is_light)
+		return NEXT;
+	a = session_begin(c->who->session, clock_wall_ms(), &retry_ms);
 	if (a != SESSION_OK) {
 		c->x->retry_s = (retry_ms + 999) / 1000;
 		return refuse(c, reason_of(a), session_answer_text(a));

@@ -104,21 +104,24 @@ def test_a_line_brings_its_own_policy_and_no_machine():
          "settings": {"production": False}},
         {"id": None, "via": "http", "method": "GET", "target": "http://x.a.test/", "policy": policy,
          "answers": {"error": "timeout"}, "settings": {"production": False}},
+        {"id": 6, "via": "dns", "host_b64": "eC5hLnRlc3Q=", "policy": policy, "settings": {"production": False}},
+        {"id": 7, "via": "dns", "target": "a.test", "policy": policy, "settings": {"production": False}},
         {"id": 5, "via": "connect", "target": "x.a.test:443", "answers": {"error": "timeout"}, "policy": policy,
          "settings": {"production": False}},
         env={})
     assert code == 0
-    assert [line["id"] for line in told] == [1, "two", [3], None, 5]
+    assert [line["id"] for line in told] == [1, "two", [3], None, 6, 7, 5]
     assert [line["reason"] for line in told] == [
-        "ok", "host_invalid", "host_not_allowed", "port_not_allowed", "dns_timeout"]
+        "ok", "host_invalid", "host_not_allowed", "port_not_allowed", "ok", "host_not_allowed", "dns_timeout"]
+    assert told[5]["fix"]["rule"] == {"host": "a.test", "protocol": "https"}
     assert told[0]["rule"] == "batch:allow[0] n" and told[0]["dial"] == ["127.0.0.1:443"]
-    assert [line["status"] for line in told] == [200, 400, 403, 403, 504]
+    assert [line["status"] for line in told] == [200, 400, 403, 403, 200, 403, 504]
 
 
 def test_what_cannot_be_asked_is_an_error_and_exit_78():
     code, told = batch(
         {"id": 1, "via": "connect", "target": "a.test:443", "policy": {"alow": []}, "settings": {"limits": {}}},
-        {"id": 2, "via": "dns", "policy": {}},
+        {"id": 2, "via": "transparent", "policy": {}},
         {"id": 3, "via": "connect", "target": "a.test:443", "policy": {"network": {"mode": "deny-all"}},
          "settings": {"production": False}},
         "not json",

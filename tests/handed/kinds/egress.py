@@ -9,6 +9,8 @@ import importlib.machinery
 import importlib.util
 import os
 import re
+import socket
+import struct
 import subprocess
 import tempfile
 
@@ -24,10 +26,9 @@ HERE = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
 PORTS = [80, 443, 2222, 3128, 8000, 8080, 8443, 9000]
 DOORS = [egress_identity, egress_metering]  # what else a case can need of its weir, and how it is asked there
 LATER_KINDS = {"boundary"}
-LATER_REQUIRES = {"credential-injection", "secrets", "dns-server"}
-LATER_VIA = {"dns"}
+LATER_REQUIRES = {"credential-injection", "secrets"}
 PLACES = {"$PUB1": netns.PUB1, "$PUB2": netns.PUB2, "<proxy own address>": netns.OWN}
-PROXY, SOCKS = "127.0.0.1:3128", "127.0.0.1:1080"
+PROXY, SOCKS, DNS_DOOR = "127.0.0.1:3128", "127.0.0.1:1080", ("127.0.0.1", 5353)
 
 
 # -- which cases
@@ -70,9 +71,6 @@ def later(case, known):
     for need_ in case.get("requires", []):
         if need_ in LATER_REQUIRES:
             return "requires " + need_
-    for request in requests_of(case):
-        if not is_prose(request) and request["via"] in LATER_VIA:
-            return "via " + request["via"]
     if script_of(case):
         return None
     if any(is_prose(r) and not sentence_of(r)[0] for r in requests_of(case)):
@@ -174,6 +172,10 @@ def statuses_of(text, decision):
         found.add(200)
     if "as documented" in text:
         found |= {200} if decision.startswith("allow") else {403}
+    if "NOERROR" in text:
+        found.add(200)
+    if "REFUSED" in decision or "NXDOMAIN" in decision:
+        found.add(403)
     if 403 in found:
         found.add(405)  # a method that is refused
     return found, "close" in text
@@ -255,9 +257,24 @@ def play_socks(net, request):
         return Seen(403 if reply else 0, sock.is_ended)
 
 
+def play_dns(request):
+    """One question over UDP; NOERROR is 200, a refusal 403."""
+    kinds = {"A": 1, "AAAA": 28, "TXT": 16, "HTTPS": 65}
+    query = b"\x12\x34\1\0\0\1\0\0\0\0\0\0" + dns.encode_name(request["name"])
+    query += struct.pack("!HH", kinds[request["type"]], 1)
+    with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as sock:
+        sock.settimeout(30)
+        sock.connect(DNS_DOOR)
+        sock.send(query)
+        rcode = sock.recv(4096)[3] & 15
+    return Seen({0: 200, 2: 502, 3: 403, 5: 403}[rcode])
+
+
 def play(net, proxy, request):
     if request["via"] == "socks5":
         return play_socks(net, request)
+    if request["via"] == "dns":
+        return play_dns(request)
     raw = request["raw"]
     data = (egress_identity.with_tokens(net.issuer, raw) if net.issuer else raw).encode("utf-8")
     is_opaque = request["via"] == "connect" and "GET " not in request.get("inner", "")
@@ -447,6 +464,12 @@ def warns(word):
     return check
 
 
+def dns_denied(run):
+    denied = [r for r in run.records if r["kind"] == "dns" and r["decision"] == "deny"]
+    need(len(denied) == 2, "denials recorded: %s", denied)
+    need(not any(name.endswith("attacker.test") for name, *_ in run.dns.asked()), "weir asked %s", run.dns.asked())
+
+
 def http_recorded(run):
     need(any(r.get("target", {}).get("method") == "GET" for r in run.proxy.finals()), "no record has the inner method: %s",
          run.proxy.finals())
@@ -478,7 +501,7 @@ PHRASES = [
     ("query untouched", query_untouched), ("403 with a stable reason header", refusal_is_whole),
     ("relay raw bytes after a 101", no_upgrade), ("one summary) with bytes each way", bytes_recorded),
     ("policy explain prints the same", explain_agrees), ("third allow entry is dead", warns("warning")),
-    ("inner request parsed and checked", http_recorded), ("responses in order", answers_in_order),
+    ("both logged as dns denials", dns_denied), ("inner request parsed and checked", http_recorded), ("responses in order", answers_in_order),
     ("reason class sni_mismatch", reason_is("sni_mismatch")), ("reason sni_missing", reason_is("sni_missing")),
     ("header ignored and dropped", header_gone("x-upstream-https-proxy")),
     ("forward Proxy-Authorization, Proxy-Connection or any X-Weir", proxy_only_gone),
@@ -541,8 +564,11 @@ def made(net, policies, settings, case, directory, listen=None, start=True):
     config["dns"] = {"servers": [net.dns.server]}
     config["limits"] = dict({"hello_timeout": "60s"}, **config.get("limits", {}))  # a hello byte by byte takes its time
     config["listen"] = dict(config.get("listen", {}), proxy=listen or [PROXY])
-    if any(not is_prose(request) and request["via"] == "socks5" for request in requests_of(case)):
+    ways = {request["via"] for request in requests_of(case) if not is_prose(request)}
+    if "socks5" in ways:
         config["listen"]["socks5"] = [SOCKS]
+    if "dns" in ways:
+        config["listen"]["dns"] = ["%s:%d" % DNS_DOOR]
     return weir.Weir(policies, config, environment=environment, start=start)
 
 
