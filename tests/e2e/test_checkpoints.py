@@ -104,6 +104,7 @@ def test_lines_go_on_after_a_death(weir, upstream, connect):
                     or all_[-1].get("event") == "checkpoint" and all_[-2]["kind"] == "http")
         die(proxy)
         proxy.start()
+    proxy.audit(lambda all_: all_[-1].get("event") == "checkpoint")
     proxy.stop()
     assert check_lines([json.loads(line) for line in lines_of(proxy.config["audit"]["path"])]) == 5
 
