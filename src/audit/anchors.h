@@ -12,7 +12,7 @@
 
 #define ANCHORS_MAX ((size_t)1 << 20) /* a checkpoint each hour for a century */
 #define ANCHOR_HEAD 64
-#define ANCHOR_NAME 64
+#define ANCHOR_NAME 64 /* what the settings allow */
 
 struct anchor {
 	char head[ANCHOR_HEAD + 1], ts[32], lines[STR_DIGITS + 1];

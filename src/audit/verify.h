@@ -14,15 +14,8 @@
 #define WEIR_AUDIT_VERIFY_H
 
 #include "audit/anchors.h"
+#include "audit/findings.h"
 #include "audit/lines.h"
-
-struct audit_finding {
-	const char *file;
-	uint64_t line;    /* 0: of no line */
-	const char *what; /* one word, for machines: chain, mac, ... */
-	bool is_note;     /* worth knowing, and nothing wrong */
-	const char *text; /* what about it, to stand behind "line N"; good for the call */
-};
 
 struct audit_verify_options {
 	struct str key;                 /* of the macs; empty: they are not looked at */
