@@ -36,6 +36,8 @@ static const struct {
 	{ "check", cmd_check, "say all that is wrong with configuration and policies" },
 	{ "ctl", cmd_ctl, "an operator's commands to a running weir" },
 	{ "explain", cmd_explain, "what would happen to a request, and why" },
+	{ "forward", cmd_forward,
+	    "in a sandbox without a network: a port for weir's socket" },
 	{ "ledger", cmd_ledger,
 	    "what was spent: show, export, verify, correct, reconcile" },
 	{ "meter", cmd_meter, "what a recorded model call cost, or why it may not run" },

@@ -12,6 +12,7 @@ int cmd_audit(int argc, char **argv);
 int cmd_check(int argc, char **argv);
 int cmd_ctl(int argc, char **argv);
 int cmd_explain(int argc, char **argv);
+int cmd_forward(int argc, char **argv);
 int cmd_ledger(int argc, char **argv);
 int cmd_meter(int argc, char **argv);
 int cmd_redact(int argc, char **argv);
