@@ -220,7 +220,7 @@ decode_run(struct piece *p, size_t from, size_t to, enum coded code, size_t shif
 	struct buf plain;
 	bool is_found = false;
 
-	s->work += 2 * (to - from) / 3 + TEXT_COST / 4;
+	s->work += to - from + TEXT_COST / 4;
 	buf_init(&plain, to - from + CODED_MORE);
 	plain.is_secret = true;
 	if (coded_texts(code, str_sub(p->whole, from, to - from), shift, &plain)) {
