@@ -219,7 +219,8 @@ static const char *const odd[] = { "eyJ.", "://a:b", "://a:b://", "password=$", 
 	"authorization: digest ", "--password ", "secret AAAAAAAAAAAAAAAAAAAA ",
 	"[\"token\",\"a1\"],", "{\"d\":\"", "login a password ",
 	"YWFhYWFhYWFhYWFhYWFhYWFhYWFh ",
-	"WVdGaFlXRmhZV0ZoWVdGaFlXRmhZV0ZoWVdGaA== ", "a=%3D&", "{}{}", "{ \"" };
+	"WVdGaFlXRmhZV0ZoWVdGaFlXRmhZV0ZoWVdGaA== ", "a=%3D&", "{}{}", "{ \"", "pw=a1\n",
+	"PASSWORD=hunter2\n", "{\"token\":\"a1\"}\n", "a{\\?b%2Fc_token=x&#5;\n" };
 
 static const char *const form_name[] = { "text", "json", "header", "url" };
 

@@ -7,7 +7,8 @@
  * being known.  Idempotent: a mark is left alone.  In doubt (an engine error, a
  * spent work budget, text that does not parse) the span is masked.  A line, or a JSON
  * document, of n bytes gets 256 + n / 64 marks; what follows them in it is one of kind
- * "doubt" (SCAN_MARKS).
+ * "doubt" (SCAN_MARKS), and so is all of a line that costs too much to be judged
+ * (piece.h).
  * A `struct redactor` is immutable and shared; any thread may use it (scratch
  * memory is per thread inside).
  */
