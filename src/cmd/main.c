@@ -35,6 +35,7 @@ static const struct {
 	{ "audit", cmd_audit, "the audit log: is it in order, what is in it, how much" },
 	{ "check", cmd_check, "say all that is wrong with configuration and policies" },
 	{ "ctl", cmd_ctl, "an operator's commands to a running weir" },
+	{ "env", cmd_env, "the variables that make programs use weir and trust its CA" },
 	{ "explain", cmd_explain, "what would happen to a request, and why" },
 	{ "forward", cmd_forward,
 	    "in a sandbox without a network: a port for weir's socket" },

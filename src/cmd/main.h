@@ -11,6 +11,7 @@ int cmd_run(int argc, char **argv);
 int cmd_audit(int argc, char **argv);
 int cmd_check(int argc, char **argv);
 int cmd_ctl(int argc, char **argv);
+int cmd_env(int argc, char **argv);
 int cmd_explain(int argc, char **argv);
 int cmd_forward(int argc, char **argv);
 int cmd_ledger(int argc, char **argv);
