@@ -58,21 +58,24 @@ begin_line(struct piece *p, size_t at)
 }
 
 /*
- * A line that costs too much is masked whole, since what would be left of it might cost
- * as much again; of one with too many secrets what follows `at` is.  True: it was.
+ * Asked as soon as something was looked at, so that what stands in other lines does not
+ * matter.  A line that costs too much is masked whole, since what would be left of it
+ * might cost as much again; of one with too many secrets what is behind `at` is.  Where
+ * to go on.
  */
-static bool
+static size_t
 give_up(struct piece *p, size_t at)
 {
 	bool is_costly = piece_is_costly(p->scan);
+	bool is_dense = at + 1 < p->text.n &&
+			scan_is_dense(p->scan->spans->n - p->marks, p->text.n - p->line);
 
-	if (!is_costly &&
-	    !scan_is_dense(p->scan->spans->n - p->marks, p->text.n - p->line))
-		return false;
+	if (!is_costly && !is_dense)
+		return at;
 	doubt_count(DOUBT_BUDGET);
 	piece_mask(p, "doubt", is_costly ? why_budget : why_dense,
-	    is_costly ? p->line : at, p->text.n, SPAN_PLAIN);
-	return true;
+	    is_costly ? p->line : at + 1, p->text.n, SPAN_PLAIN);
+	return at > p->text.n ? at : p->text.n;
 }
 
 /* ---- codes within the text */
@@ -383,8 +386,7 @@ scan_runs(struct piece *p, size_t first)
 		if (is_masked(&known, &i, p->base + from, p->base + to))
 			continue;
 		look_run(p, from, to);
-		if (give_up(p, from))
-			to = p->text.n;
+		to = give_up(p, to);
 	}
 }
 
@@ -500,7 +502,7 @@ scan_text(struct scan *s, struct str text, size_t base, enum scan_as as)
 	while (at < text.n) {
 		if (at >= p.text.n)
 			begin_line(&p, at);
-		at = give_up(&p, at) ? p.text.n : look(&p, at);
+		at = give_up(&p, look(&p, at));
 		at = prefilter_next(s->filter, text, at);
 	}
 	scan_runs(&p, first);
