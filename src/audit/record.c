@@ -26,6 +26,7 @@ static const char *const kinds[] = {
 	[RECORD_GATEWAY] = "gateway",
 	[RECORD_SOCKS5] = "socks5",
 	[RECORD_DNS] = "dns",
+	[RECORD_TRANSPARENT] = "transparent",
 	[RECORD_SYSTEM] = "system",
 };
 

@@ -79,7 +79,7 @@ read_via(struct line *l, const struct json_value *v)
 		enum via via;
 	} known[] = {
 		{ { "connect", 7 }, VIA_CONNECT }, { { "http", 4 }, VIA_HTTP },
-		{ { "dns", 3 }, VIA_DNS },
+		{ { "transparent", 11 }, VIA_CONNECT }, { { "dns", 3 }, VIA_DNS },
 		{ { "socks5", 6 },
 		    VIA_CONNECT }, /* the same question, asked in other bytes */
 	};
@@ -89,7 +89,7 @@ read_via(struct line *l, const struct json_value *v)
 			l->ask.via = known[i].via;
 			return;
 		}
-	fault(l, "bad_via", "via is connect, http, socks5 or dns in this build");
+	fault(l, "bad_via", "via is connect, http, socks5, transparent or dns");
 }
 
 static void

@@ -796,18 +796,20 @@ listeners(const struct control *c, enum socket_kind kind, const struct door *doo
 static void
 say_serving(const struct control *c)
 {
-	struct buf proxy, gateway, socks, dns, health, admin;
+	struct buf proxy, gateway, socks, dns, led, health, admin;
 
 	log_info("serving", "proxy", listeners(c, SOCKET_DOOR, &door_http, &proxy),
 	    "gateway", listeners(c, SOCKET_DOOR, &door_gateway, &gateway), "health",
 	    listeners(c, SOCKET_HEALTH, NULL, &health), "admin",
 	    listeners(c, SOCKET_ADMIN, NULL, &admin), "socks5",
 	    listeners(c, SOCKET_DOOR, &door_socks, &socks), "dns",
-	    listeners(c, SOCKET_DOOR, &door_dns, &dns), "workers",
+	    listeners(c, SOCKET_DOOR, &door_dns, &dns), "transparent",
+	    listeners(c, SOCKET_DOOR, &door_transparent, &led), "workers",
 	    NUM((int64_t)c->nworker), "descriptors", NUM((int64_t)c->descriptors),
 	    "policy", ruleset_digest(c->snapshot->rules));
 	buf_fini(&admin);
 	buf_fini(&health);
+	buf_fini(&led);
 	buf_fini(&dns);
 	buf_fini(&socks);
 	buf_fini(&gateway);

@@ -22,6 +22,7 @@ static const struct {
 	{ "listen.proxy", &door_http, SOCKET_DOOR, NULL },
 	{ "listen.gateway", &door_gateway, SOCKET_DOOR, NULL },
 	{ "listen.socks5", &door_socks, SOCKET_DOOR, NULL },
+	{ "listen.transparent", &door_transparent, SOCKET_DOOR, NULL },
 	{ "listen.dns", &door_dns, SOCKET_DOOR, &door_dns_udp },
 	{ "listen.health", NULL, SOCKET_HEALTH, NULL },
 	{ "listen.admin", NULL, SOCKET_ADMIN, NULL },
@@ -81,6 +82,7 @@ open_one(struct sockets *s, const char *text, enum socket_kind kind,
 	if (!listen_at_parse(&o->at, str_of(text)))
 		return ERR_INVALID; /* settings checked it */
 	o->at.is_udp = is_udp;
+	o->at.is_transparent = door == &door_transparent;
 	s->n++;
 	if (o->at.is_unix)
 		snprintf(o->source, sizeof(o->source), "unix:%s", o->at.path);

@@ -126,7 +126,20 @@ claim(int *out, const struct listen_at *at, bool shares_port)
 	return err;
 }
 
-/* Accepted sockets inherit TCP_NODELAY; TCP_DEFER_ACCEPT: all our clients speak first. */
+/* TPROXY needs it, and the right to it (CAP_NET_ADMIN); REDIRECT does without. */
+static void
+take_any_address(int fd, const struct listen_at *at)
+{
+	if (addr_is_v4(&at->endpoint.addr))
+		(void)set(fd, IPPROTO_IP, IP_TRANSPARENT, 1);
+	else
+		(void)set(fd, IPPROTO_IPV6, IPV6_TRANSPARENT, 1);
+}
+
+/*
+ * Accepted sockets inherit TCP_NODELAY; TCP_DEFER_ACCEPT: clients speak first, but those
+ * that think that they have reached their server.
+ */
 static int
 bind_tcp(int *out, const struct listen_at *at, bool shares_port)
 {
@@ -134,8 +147,11 @@ bind_tcp(int *out, const struct listen_at *at, bool shares_port)
 
 	if (err != 0)
 		return err;
-	if ((err = set(fd, IPPROTO_TCP, TCP_NODELAY, 1)) == 0 &&
-	    (err = set(fd, IPPROTO_TCP, TCP_DEFER_ACCEPT, 1)) == 0 &&
+	if (at->is_transparent)
+		take_any_address(fd, at);
+	else
+		err = set(fd, IPPROTO_TCP, TCP_DEFER_ACCEPT, 1);
+	if (err == 0 && (err = set(fd, IPPROTO_TCP, TCP_NODELAY, 1)) == 0 &&
 	    listen(fd, BACKLOG) != 0)
 		err = errno;
 	if (err != 0)

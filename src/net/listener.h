@@ -16,7 +16,9 @@
 /* Where to listen: "127.0.0.1:3128", "[::1]:3128", "unix:/run/weir/proxy.sock". */
 struct listen_at {
 	bool is_unix;
-	bool is_udp; /* said by whoever wants that, never in the text */
+	/* said by whoever wants that, never in the text */
+	bool is_udp;
+	bool is_transparent; /* for addresses that are not this host's, where it may */
 	struct endpoint endpoint;
 	char path[108];
 };

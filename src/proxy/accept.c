@@ -7,6 +7,7 @@
 #include <unistd.h>
 
 #include "base/count.h"
+#include "net/original.h"
 #include "proxy/refusals.h"
 
 #define SURPLUS 64 /* connections beyond the cap that may be told so at once */
@@ -51,12 +52,19 @@ void
 accept_client(struct engine *e, const struct door *door, int fd, const struct peer *peer,
     const char *unix_path)
 {
-	struct conn *c = new_client(e, door, &peer->endpoint, unix_path);
+	struct endpoint to = { .port = 0 };
+	struct conn *c;
 
-	if (c != NULL)
-		conn_open(c, fd);
-	else
+	if (door == &door_transparent && !original_destination(fd, &to)) {
 		close(fd);
+		return;
+	}
+	if ((c = new_client(e, door, &peer->endpoint, unix_path)) == NULL) {
+		close(fd);
+		return;
+	}
+	c->to = to;
+	conn_open(c, fd);
 }
 
 void

@@ -73,6 +73,7 @@ struct conn {
 	struct stream client;
 	struct client *share; /* of this client's limits */
 	struct endpoint peer;
+	struct endpoint to;    /* where it was going; transparent only */
 	const char *unix_path; /* the listener's */
 	struct timer timer;
 	const struct stage_row *way; /* by enum stage */

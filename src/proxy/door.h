@@ -57,6 +57,7 @@ struct door {
 	int opened_status;           /* and the status that is, for the record */
 	const struct stage_row *way; /* by enum stage */
 	bool is_light;               /* its asks are none of a session's requests */
+	bool is_eager;               /* whoever connects has asked something by that */
 	const struct door
 	    *inside; /* who hears plain HTTP in a tunnel; NULL: no tunnels */
 
@@ -87,5 +88,6 @@ extern const struct door door_http;
 extern const struct door door_gateway;
 extern const struct door door_socks;
 extern const struct door door_dns, door_dns_udp;
+extern const struct door door_transparent;
 
 #endif

@@ -5,7 +5,7 @@
 #include <string.h>
 
 #include "proxy/advice.h"
-#include "proxy/door.h"
+#include "proxy/conn.h"
 #include "proxy/origin_way.h"
 #include "wire/json.h"
 
@@ -53,6 +53,22 @@ door_read_head(struct hearing *h, struct exchange *x, struct str in)
 	return HEARD_NOTHING;
 }
 
+/* A host that policy refuses is refused as that; one that it allows is only in the wrong
+ * place. */
+static void
+judge_other(struct exchange *x)
+{
+	const struct caller *who = x->conn->who;
+	struct host other;
+	uint16_t port;
+
+	if (host_parse(&other, x->head->host) != HOST_OK &&
+	    authority_parse(&other, &port, x->head->host, x->ask.port) != HOST_OK)
+		return;
+	if (!exchange_knows(x, who == NULL ? NULL : who->grant, &other))
+		x->ask.host = other;
+}
+
 static enum heard
 whole_head(struct exchange *x, const struct exchange *outer)
 {
@@ -66,6 +82,8 @@ whole_head(struct exchange *x, const struct exchange *outer)
 	if (x->reason == REASON_NONE)
 		return HEARD_ASK;
 	x->error = why;
+	if (x->reason == REASON_HOST_MISDIRECTED)
+		judge_other(x);
 	return HEARD_NOTHING;
 }
 

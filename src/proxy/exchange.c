@@ -111,6 +111,19 @@ exchange_admit(struct exchange *x)
 	return refused(x);
 }
 
+bool
+exchange_knows(struct exchange *x, const struct grant *by, const struct host *other)
+{
+	const struct ruleset *rules = snapshot_rules(x->snapshot, by);
+	struct facts f = facts_of(x);
+	struct admitted admitted;
+
+	f.host = other;
+	return rules == NULL ||
+	       match_admit(rules, &f, &x->arena, &admitted, &x->verdict, NULL) ||
+	       refused(x);
+}
+
 static const struct {
 	int err;
 	enum reason reason;

@@ -117,6 +117,10 @@ void exchange_forget_head(struct exchange *x);
 
 /* DECIDE: may this be looked up and dialled at all?  False: x->reason says why not. */
 bool exchange_admit(struct exchange *x) MUST_CHECK;
+/* Would another host be admitted in place of the ask's?  False: x->reason says why not.
+ */
+bool exchange_knows(
+    struct exchange *x, const struct grant *by, const struct host *other) MUST_CHECK;
 /* RESOLVE: the answers against the guard.  False: x->reason. */
 bool exchange_vet(struct exchange *x, const struct found *found) MUST_CHECK;
 /*

@@ -82,12 +82,20 @@ may_have_more(const struct conn *c)
 			    : stream_may_read(&c->client);
 }
 
+static bool
+asks_by_connecting(const struct conn *c)
+{
+	return c->door->is_eager && c->outer == NULL && !c->e->is_draining;
+}
+
 enum next
 greet_read(struct conn *c)
 {
 	for (;;) {
 		ssize_t n;
-		if (c->rq != NULL && c->rq->in.n > 0) {
+		if (asks_by_connecting(c))
+			conn_need_request(c);
+		if (c->rq != NULL && (c->rq->in.n > 0 || asks_by_connecting(c))) {
 			begin_exchange(c);
 			enum heard heard = hear(c);
 			if (!say(c))

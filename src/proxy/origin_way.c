@@ -107,7 +107,7 @@ open_tunnel(struct conn *c)
 	}
 	if (!take_tunnel_place(c))
 		return answer_refuse(c, REASON_CONCURRENCY_LIMITED);
-	if (stream_write(&c->client, &v, 1) != (ssize_t)v.iov_len) {
+	if (v.iov_len > 0 && stream_write(&c->client, &v, 1) != (ssize_t)v.iov_len) {
 		x->reason = REASON_CLIENT_ABORTED;
 		x->closed_by = CLOSE_CLIENT;
 		return conn_close(c);

@@ -8,6 +8,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "proxy/glimpse.h"
 #include "wire/hello.h"
 
 enum phase {
@@ -18,8 +19,6 @@ enum phase {
 	PEEK_SKIP,   /* what may stand before the second hello */
 	PEEK_SECOND, /* which must name the same server */
 };
-
-#define TLS_HANDSHAKE 0x16 /* a record's type; RFC 8446 5.1 */
 
 /* The most that is held of either side; a hello and what hurried after it. */
 #define HELD_MAX (HELLO_WIRE_MAX + SCRATCH)
@@ -124,41 +123,16 @@ splice_now(struct tunnel *t)
 	drop_peek(t);
 }
 
-/* A fatal alert tells a TLS client that it was refused, not cut off (RFC 8446 6.2). */
-static void
-send_alert(struct tunnel *t, enum reason reason)
-{
-	char alert[] = { 0x15, 0x03, 0x03, 0x00, 0x02, 0x02, 49 /* access_denied */ };
-	struct iovec v = { alert, sizeof(alert) };
-
-	if (reason == REASON_SNI_MISSING || reason == REASON_SNI_MISMATCH)
-		alert[6] = 112;               /* unrecognized_name */
-	(void)stream_write(t->client, &v, 1); /* a courtesy: it fits or it does not */
-}
-
-/* A request line, whole: other protocols that speak in lines (SMTP, FTP) begin like one,
- * and must not be answered in a language that is not theirs. */
-static bool
-begins_http(struct str s)
-{
-	static const char version[] = " HTTP/1.";
-	const char *end = s.n > 0 ? memchr(s.p, '\n', s.n) : NULL;
-	size_t n = end != NULL ? (size_t)(end - s.p) : 0;
-
-	if (n > 0 && s.p[n - 1] == '\r')
-		n--;
-	return n > sizeof(version) && s.p[0] >= 'A' && s.p[0] <= 'Z' &&
-	       memcmp(s.p + n - sizeof(version), version, sizeof(version) - 1) == 0;
-}
-
 static void
 refuse(struct tunnel *t, enum reason reason, const char *error)
 {
 	struct str first = buf_view(&t->peek->client);
-	bool is_http = begins_http(first);
+	struct str alert = glimpse_alert(reason);
+	struct iovec v = { (void *)(uintptr_t)alert.p, alert.n };
+	bool is_http = glimpse_is_http(first);
 
-	if (first.n > 0 && first.p[0] == TLS_HANDSHAKE)
-		send_alert(t, reason);
+	if (glimpse_is_tls(first))
+		(void)stream_write(t->client, &v, 1); /* a courtesy: it fits or not */
 	t->x->verdict.allow = false;
 	t->x->error = error;
 	end(t, is_http ? TUNNEL_UNTOLD : TUNNEL_REFUSED, reason, CLOSE_WEIR);

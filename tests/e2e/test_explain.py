@@ -121,7 +121,7 @@ def test_a_line_brings_its_own_policy_and_no_machine():
 def test_what_cannot_be_asked_is_an_error_and_exit_78():
     code, told = batch(
         {"id": 1, "via": "connect", "target": "a.test:443", "policy": {"alow": []}, "settings": {"limits": {}}},
-        {"id": 2, "via": "transparent", "policy": {}},
+        {"id": 2, "via": "pigeon", "policy": {}},
         {"id": 3, "via": "connect", "target": "a.test:443", "policy": {"network": {"mode": "deny-all"}},
          "settings": {"production": False}},
         "not json",

@@ -138,6 +138,93 @@ class Unreachable:
         self.out.sendto(body[:2] + struct.pack("!H", total) + body[4:], (socket.inet_ntoa(packet[12:16]), 0))
 
 
+class Sandbox:
+    """A namespace behind weir's: its only way anywhere is over `s0`, which is weir's end.
+
+    What runs in it is run by run() and by the sockets that are made inside().
+    """
+    WEIR, WEIR6 = "10.99.0.1", "fd00:99::1"
+    OWN, OWN6 = "10.99.0.2", "fd00:99::2"
+
+    def __init__(self):
+        home = os.open("/proc/thread-self/ns/net", os.O_RDONLY)
+        try:
+            self.fd = _fresh()
+        finally:
+            _check(_libc.setns(home, CLONE_NEWNET), "setns")
+            os.close(home)
+        _ip("link", "add", "s0", "type", "veth", "peer", "name", "s1")
+        _ip("link", "set", "s1", "netns", self.place)
+        _ip("addr", "add", self.WEIR + "/24", "dev", "s0")
+        _ip("addr", "add", self.WEIR6 + "/64", "dev", "s0", "nodad")
+        _ip("link", "set", "s0", "up")
+        with inside(self.fd):
+            _ip("addr", "add", self.OWN + "/24", "dev", "s1")
+            _ip("addr", "add", self.OWN6 + "/64", "dev", "s1", "nodad")
+            _ip("link", "set", "s1", "up")
+            _ip("route", "add", "default", "via", self.WEIR)
+            _ip("-6", "route", "add", "default", "via", self.WEIR6)
+        for family in ("ipv4", "ipv6"):  # as a router has it
+            with open("/proc/sys/net/%s/conf/all/forwarding" % family, "w") as f:
+                f.write("1")
+
+    @property
+    def place(self):
+        return "/proc/%d/fd/%d" % (os.getpid(), self.fd)
+
+    def run(self, *command, **how):
+        """A command in it, its output captured."""
+        return subprocess.run(["nsenter", "--net=" + self.place, *command], capture_output=True, text=True,
+                              timeout=how.pop("timeout", 60), **how)
+
+    def connect(self, address, port, timeout=30):
+        with inside(self.fd):
+            return socket.create_connection((address, port), timeout)
+
+    def close(self):
+        subprocess.run(["ip", "link", "del", "s0"], check=False)
+        os.close(self.fd)
+
+
+def nft(path, *arguments):
+    subprocess.run(["nft", *arguments, "-f", str(path)], check=True)
+
+
+LED = 0x99  # the mark of sockets that lead() leads
+
+
+def lead(port):
+    """What carries the mark is led to that port, whatever it connects to."""
+    rules = """table inet led {
+        chain out {
+            type nat hook output priority -100
+            meta mark %d meta l4proto tcp redirect to :%d
+        }
+    }
+    """ % (LED, port)
+    subprocess.run(["nft", "-f", "-"], input=rules, text=True, check=True)
+
+
+class Led:
+    """As a weir to connect to: a connection to `to`, which is led to its transparent door."""
+
+    def __init__(self, to):
+        host, _, port = to.rpartition(":")
+        self.to = (host, int(port))
+
+    def connect(self, timeout):
+        sock = socket.socket(socket.AF_INET, socket.SOCK_STREAM)
+        sock.setsockopt(socket.SOL_SOCKET, socket.SO_MARK, LED)
+        sock.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
+        sock.settimeout(timeout)
+        sock.connect(self.to)
+        return sock
+
+
+def nft_flush():
+    subprocess.run(["nft", "flush", "ruleset"], check=True)
+
+
 def enter():
     return Net()
 

@@ -12,7 +12,7 @@ METHODS_GUESSED = 64
 
 
 def later(case, known):
-    if case["listener"] != "proxy":
+    if case["listener"] not in ("proxy", "transparent-http"):
         return "listener " + case["listener"]
     return live.policy_later(case)
 
@@ -237,7 +237,7 @@ def check(net, proxy, case):
     prepare(net, case)
     before = len(proxy.finals())
     sent = raw(case)
-    with client.Client(proxy) as sock:
+    with client.Client(live.through(proxy, case)) as sock:
         talk(case, sock)
         interim, final, _rest = listen_back(sock, case.get("responses", 1), sent)
         EXPECT[case["expect"].split(":")[0]](net, case, sock, interim, final)

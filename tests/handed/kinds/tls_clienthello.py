@@ -13,7 +13,7 @@ LIMIT = 5
 
 
 def later(case, known):
-    if case["mode"] != "connect":
+    if case["mode"] not in ("connect", "transparent"):
         return "mode " + case["mode"]
     return live.policy_later(case)
 
@@ -53,7 +53,8 @@ def allow(net, sock):
 
 
 def deny(net, sock):
-    need(not sock.data or sock.data[0] == 0x15, "the client got %r", sock.data[:80])  # an alert is a fine way to say so
+    is_told = sock.data[:1] == b"\x15" or sock.data.startswith(b"HTTP/1.1 4")  # in its own language: a fine way to say so
+    need(not sock.data or is_told, "the client got %r", sock.data[:80])
     need(not net.upstream.bytes(), "the origin saw bytes: %r", net.upstream.bytes()[:80])
 
 
@@ -67,9 +68,11 @@ def judge(net, case, sock):
 def check(net, proxy, case):
     net.upstream.serve = origin.silent_serve
     before = len(proxy.finals())
-    with client.Client(proxy) as sock:
-        answer = sock.connect(case["connect_target"])
-        status = answer.status if answer else 0
+    with client.Client(live.through(proxy, case)) as sock:
+        status = 200
+        if case["mode"] == "connect":
+            answer = sock.connect(case["connect_target"])
+            status = answer.status if answer else 0
         if status != 200:  # refused before any byte of TLS: right only where denying is
             need(case["expect"] != "allow" and status == 403, "CONNECT got %s", answer)
         else:
