@@ -17,14 +17,16 @@ from rig import weir as rig_weir  # noqa: E402
 
 def pytest_configure(config):
     config.addinivalue_line("markers", "soak: minutes or gigabytes; runs only with WEIR_SOAK=1")
-    config.addinivalue_line("markers", "plain: of what a sanitizer's build cannot do, such as living in little memory")
+    config.addinivalue_line("markers", "plain: of what a sanitizer's build cannot do, such as living in little memory, "
+                            "and of clients, to which weir does what other tests have it do, too")
     config.addinivalue_line("markers", "command: of commands with one thread, in which TSan has nothing to find")
+    config.addinivalue_line("markers", "single: of one client at a time: what threads share, other tests touch more")
 
 
 def pytest_collection_modifyitems(config, items):
     """Deselected, not skipped: a skipped test did not pass."""
     others = ([] if os.environ.get("WEIR_SOAK") == "1" else ["soak"]) + (["plain"] if rig_weir.SANITIZED else []) + \
-        (["command"] if "TSAN_OPTIONS" in os.environ else [])
+        (["command", "single"] if "TSAN_OPTIONS" in os.environ else [])
     left = [i for i in items if any(i.get_closest_marker(name) for name in others)]
     config.hook.pytest_deselected(items=left)
     items[:] = [i for i in items if i not in left]

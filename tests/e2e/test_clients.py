@@ -17,6 +17,8 @@ from rig import token as tokens
 from rig.weir import free_port, wait_for
 from rules import http, https
 
+pytestmark = pytest.mark.plain
+
 NAME = "origin.test"
 
 

@@ -15,6 +15,8 @@ from rig.gateway import ASK, SONNET, nano, usd
 from rig.provider import NANO, cost_nano, counting, head, messages, rate, whole
 from rig.weir import free_port, wait_for
 
+pytestmark = pytest.mark.single
+
 TERRA, FLASH = "gpt-6.1-terra", "gemini-3.8-flash"
 TEXT = "word " * 20000  # 100 kB
 TOKENS = 25000

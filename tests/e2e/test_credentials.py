@@ -15,6 +15,8 @@ from rig.gateway import SECRET
 from rig.weir import SANITIZED, binary, free_port, wait_for
 from test_gateway import keyed
 
+pytestmark = pytest.mark.single
+
 KEYS = {"PROVIDER_KEY": rig_provider.KEY, "KEY": SECRET}
 OTHER = "-".join(["sk", "rotated", "fedcba9876543210" * 2])
 

@@ -6,6 +6,8 @@ import pytest
 from rig import netns
 from rules import http, https, is_refusal
 
+pytestmark = pytest.mark.single
+
 NAME = "allowed.test"
 PUBLIC = {"A": [netns.PUB1]}
 

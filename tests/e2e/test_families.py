@@ -15,6 +15,8 @@ from rig.gateway import ASK, SONNET, nano
 from rig.provider import NANO, chunk, cost_nano, event, head, whole
 from rig.weir import wait_for
 
+pytestmark = pytest.mark.single
+
 TERRA, FLASH = "gpt-6.1-terra", "gemini-3.8-flash"
 EMBED, EMBED_GEMINI = "text-embedding-3-small", "gemini-embedding-001"
 OWN = [("Authorization", "Bearer mine"), ("Cookie", "a=b"), ("x-goog-api-key", "mine"), ("x-kept", "yes")]

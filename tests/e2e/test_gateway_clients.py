@@ -10,6 +10,8 @@ from rig import families, provider as rig_provider, token as tokens
 from rig.gateway import SECRET, nano
 from test_gateway import keyed
 
+pytestmark = pytest.mark.single
+
 TEXT = [{"type": "text", "text": "What is the answer?", "cache_control": {"type": "ephemeral"}}]
 SCHEMA = {"$schema": "https://json-schema.org/draft/2020-12/schema", "type": "object",
           "properties": {"command": {"description": "what", "type": "string"}}, "required": ["command"]}

@@ -15,6 +15,8 @@ from rig.clock import Clock
 from rig.gateway import nano
 from rig.weir import START_WAIT, wait_for
 
+pytestmark = pytest.mark.single
+
 RATE = 400  # tokens a second: gateway.max_tokens_per_second
 MANY = 16
 LONG = 300  # seconds

@@ -5,6 +5,8 @@ import pytest
 
 from rules import is_refusal
 
+pytestmark = pytest.mark.single
+
 HERE, ELSEWHERE = "127.0.0.1", "127.0.0.9"
 
 

@@ -4,6 +4,10 @@ import re
 import shutil
 import subprocess
 
+import pytest
+
+pytestmark = pytest.mark.single
+
 ROOT = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
 MARK = "== the end of a block =="
 ANYTHING = "…"

@@ -14,6 +14,8 @@ from rig import hello, netns, origin as origins
 from rig.weir import free_port, wait_for
 from rules import http, https, is_refusal, tcp
 
+pytestmark = pytest.mark.single
+
 NAME = "allowed.test"
 REASONS_DEF = pathlib.Path(__file__).resolve().parents[2] / "src" / "policy" / "reasons.def"
 

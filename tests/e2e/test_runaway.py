@@ -13,6 +13,8 @@ from rig.gateway import ASK, SONNET, nano
 from rig.provider import chunk, cost_nano, event, head
 from rig.weir import wait_for
 
+pytestmark = pytest.mark.single
+
 TERRA, FLASH = "gpt-6.1-terra", "gemini-3.8-flash"
 TEXT, TOKENS = "so it was said, ", 4  # four bytes a token, as English has
 PROMPT, LIMIT = 30, 100

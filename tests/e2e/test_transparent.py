@@ -16,6 +16,8 @@ from test_admin import ctl
 from test_dns_door import asked_of, query, Answer
 from test_sessions import SECRET, sessions
 
+pytestmark = pytest.mark.single
+
 NFT = pathlib.Path(__file__).resolve().parents[2] / "contrib/nftables"
 NAME, TABLE = "allowed.test", "119"
 SOMEWHERE, SOMEWHERE6 = "203.0.113.9", "2001:db8::9"  # what the client thinks it connects to
