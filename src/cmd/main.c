@@ -46,6 +46,7 @@ static const struct {
 	    "copy standard input to standard output without its secrets" },
 	{ "run", cmd_run, "the proxy: decide, dial, relay, record" },
 	{ "token", cmd_token, "make session tokens and their keys, look at tokens" },
+	{ "verify", cmd_verify, "inside a sandbox: is weir the only way out of it" },
 };
 
 #define COMMANDS (sizeof(commands) / sizeof(commands[0]))

@@ -18,5 +18,6 @@ int cmd_ledger(int argc, char **argv);
 int cmd_meter(int argc, char **argv);
 int cmd_redact(int argc, char **argv);
 int cmd_token(int argc, char **argv);
+int cmd_verify(int argc, char **argv);
 
 #endif

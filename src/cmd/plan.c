@@ -1,0 +1,337 @@
+/*
+ * plan.c - what weir verify is told to prove
+ */
+#include "cmd/plan.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+
+#include "cmd/input.h"
+#include "cmd/main.h"
+#include "cmd/usage.h"
+#include "wire/url.h"
+
+#define ARENA_MAX ((size_t)1 << 20)
+#define TOKEN_MAX ((size_t)16384)
+#define TIMEOUT_MS 2000
+
+void
+plan_init(struct plan *p)
+{
+	*p = (struct plan){ .is.timeout_ms = TIMEOUT_MS };
+	arena_init(&p->arena, ARENA_MAX);
+	buf_init(&p->login, TOKEN_MAX);
+	p->login.is_secret = true;
+}
+
+void
+plan_fini(struct plan *p)
+{
+	arena_fini(&p->arena);
+	buf_fini(&p->login);
+}
+
+static int
+add(struct plan *p, struct probe_targets *to, struct str text)
+{
+	struct str kept = arena_str(&p->arena, text);
+
+	if (to->n == PROBE_TARGETS_MAX || kept.p == NULL)
+		return usage_refuse(
+		    "verify", "at most %d targets of a kind", PROBE_TARGETS_MAX);
+	to->p[to->n++] = kept.p;
+	return EXIT_YES;
+}
+
+/* ---- options ---- */
+
+/* A bare IPv6 address has no port, so that one may go without brackets. */
+static bool
+canonical(char out[static AUTHORITY_TEXT], struct str text, uint16_t default_port)
+{
+	struct endpoint bare = { .port = default_port };
+	struct host host;
+	uint16_t port;
+
+	if (default_port != 0 && addr_parse(&bare.addr, text)) {
+		endpoint_text(out, &bare);
+		return true;
+	}
+	if (authority_parse(&host, &port, text, default_port) != HOST_OK)
+		return false;
+	authority_text(out, &host, port, 0);
+	return true;
+}
+
+int
+plan_target(struct plan *p, enum probe_over over, const char *option, const char *text,
+    uint16_t default_port)
+{
+	char where[AUTHORITY_TEXT];
+
+	if (!canonical(where, str_of(text), default_port))
+		return usage_refuse("verify", "%s takes HOST%s, and not \"%s\"", option,
+		    default_port == 0 ? ":PORT" : " or HOST:PORT", text);
+	return add(p, &p->is.over[over], str_of(where));
+}
+
+int
+plan_door(struct plan *p, enum probe_door door, const char *option, const char *text)
+{
+	struct str s = str_of(text), scheme = STR("http://");
+	char where[AUTHORITY_TEXT];
+
+	if (str_starts(s, STR("unix:"))) {
+		p->is.door[door] = arena_str(&p->arena, s).p;
+		return EXIT_YES;
+	}
+	if (str_starts(s, scheme))
+		s = str_sub(s, scheme.n, s.n);
+	if (s.n > 0 && s.p[s.n - 1] == '/')
+		s.n--;
+	if (!canonical(where, s, door == DOOR_DNS ? 53 : 0))
+		return usage_refuse("verify",
+		    "%s takes HOST:PORT or unix:PATH, and not \"%s\"", option, text);
+	p->is.door[door] = arena_str(&p->arena, str_of(where)).p;
+	return EXIT_YES;
+}
+
+int
+plan_own(struct plan *p, const char *port)
+{
+	uint16_t n;
+
+	if (!port_parse(&n, str_of(port)))
+		return usage_refuse("verify", "--own takes a port, and not \"%s\"", port);
+	return add(p, &p->is.own, str_of(port));
+}
+
+int
+plan_token(struct plan *p, const char *path)
+{
+	buf_reset(&p->login);
+	if (!input_read("verify", path, &p->login))
+		return EXIT_NOINPUT;
+	struct str s = buf_view(&p->login);
+	while (s.n > 0 && strchr(" \t\r\n", s.p[s.n - 1]) != NULL)
+		s.n--;
+	for (size_t i = 0; i < s.n; i++)
+		if (s.p[i] <= ' ' || s.p[i] > '~')
+			s.n = 0;
+	p->is.user = STR("weir");
+	p->is.token = s;
+	return s.n > 0
+		   ? EXIT_YES
+		   : usage_refuse("verify", "%s holds no token: one line of text", path);
+}
+
+/* ---- of the environment ---- */
+
+static void
+put_unescaped(struct buf *to, struct str s)
+{
+	for (size_t i = 0; i < s.n; i++) {
+		int high = i + 2 < s.n ? ascii_hex_value(s.p[i + 1]) : -1;
+		int low = i + 2 < s.n ? ascii_hex_value(s.p[i + 2]) : -1;
+
+		if (s.p[i] != '%' || high < 0 || low < 0) {
+			buf_char(to, s.p[i]);
+			continue;
+		}
+		buf_char(to, (char)(high << 4 | low));
+		i += 2;
+	}
+}
+
+/* "user:token", as in a URL */
+static void
+take_login(struct plan *p, struct str login)
+{
+	struct str user = login, token = STR_NONE;
+	size_t colon, n;
+
+	if (str_find(login, ':', &colon)) {
+		user = str_sub(login, 0, colon);
+		token = str_sub(login, colon + 1, login.n);
+	}
+	buf_reset(&p->login);
+	put_unescaped(&p->login, user);
+	n = p->login.n;
+	put_unescaped(&p->login, token);
+	struct str both = buf_view(&p->login);
+	p->is.user = str_sub(both, 0, n);
+	p->is.token = str_sub(both, n, both.n);
+}
+
+static int
+take_variable(struct plan *p, const char *name)
+{
+	const char *value = getenv(name);
+	struct str s = str_of(value), scheme = STR("http://");
+	size_t at;
+
+	if (value == NULL || value[0] == '\0' || p->is.door[DOOR_PROXY] != NULL)
+		return EXIT_YES;
+	if (str_starts(s, scheme))
+		s = str_sub(s, scheme.n, s.n);
+	if (str_rfind(s, '@', &at)) {
+		if (p->is.token.n == 0)
+			take_login(p, str_sub(s, 0, at));
+		s = str_sub(s, at + 1, s.n);
+	}
+	return plan_door(p, DOOR_PROXY, name, s.p); /* a variable's text ends in NUL */
+}
+
+/* ---- defaults ---- */
+
+/* Those who answer to anybody, so that silence means something. */
+static const struct {
+	enum probe_over over;
+	const char *target;
+} ordinary[] = {
+	{ OVER_DENY, "example.net:443" },
+	{ OVER_DOH, "dns.google:443" },
+	{ OVER_DOH, "cloudflare-dns.com:443" },
+	{ OVER_DIRECT, "1.1.1.1:80" },
+	{ OVER_DIRECT, "1.1.1.1:443" },
+	{ OVER_DIRECT, "1.1.1.1:853" },
+	{ OVER_DIRECT, "8.8.8.8:443" },
+	{ OVER_DIRECT, "8.8.8.8:853" },
+	{ OVER_DIRECT, "[2606:4700:4700::1111]:443" },
+	{ OVER_DIRECT, "[2606:4700:4700::1111]:853" },
+	{ OVER_DIRECT, "[2001:4860:4860::8888]:443" },
+	{ OVER_UDP, "1.1.1.1:443" },
+	{ OVER_UDP, "8.8.8.8:443" },
+	{ OVER_UDP, "162.159.200.1:123" },
+	{ OVER_UDP, "216.239.35.0:123" },
+	{ OVER_UDP, "[2606:4700:4700::1111]:443" },
+	{ OVER_NAMESERVER, "1.1.1.1:53" },
+	{ OVER_NAMESERVER, "8.8.8.8:53" },
+	{ OVER_NAMESERVER, "9.9.9.9:53" },
+	{ OVER_NAMESERVER, "[2606:4700:4700::1111]:53" },
+	{ OVER_NAMESERVER, "[2001:4860:4860::8888]:53" },
+	{ OVER_METADATA, "169.254.169.254:80" },
+	{ OVER_METADATA, "169.254.170.2:80" },
+	{ OVER_METADATA, "169.254.170.23:80" },
+	{ OVER_METADATA, "100.100.100.200:80" },
+	{ OVER_METADATA, "168.63.129.16:80" },
+	{ OVER_METADATA, "192.0.0.192:80" },
+	{ OVER_METADATA, "[fd00:ec2::254]:80" },
+	{ OVER_METADATA, "[fd20:ce::254]:80" },
+};
+
+static int
+fill_in(struct plan *p)
+{
+	bool is_said[OVER_N];
+	int code = EXIT_YES;
+
+	for (size_t i = 0; i < OVER_N; i++)
+		is_said[i] = p->is.over[i].n > 0;
+	for (size_t i = 0; i < sizeof(ordinary) / sizeof(ordinary[0]) && code == EXIT_YES;
+	     i++)
+		if (!is_said[ordinary[i].over])
+			code = add(
+			    p, &p->is.over[ordinary[i].over], str_of(ordinary[i].target));
+	return code;
+}
+
+/* Of whatever else a host with a weir on it may run. */
+static const uint16_t beside[] = { 22, 80, 443, 2375, 2376, 6443, 8080, 9464, 10250 };
+
+static bool
+is_door(const struct plan *p, const char *where)
+{
+	for (size_t i = 0; i < DOOR_N; i++)
+		if (p->is.door[i] != NULL && strcmp(p->is.door[i], where) == 0)
+			return true;
+	return false;
+}
+
+static bool
+is_loopback(const struct host *h)
+{
+	return h->is_literal ? h->name[0] == ':' || strncmp(h->name, "127.", 4) == 0
+			     : strcmp(h->name, "localhost") == 0;
+}
+
+static bool
+has_target(const struct probe_targets *t, const char *where)
+{
+	for (size_t i = 0; i < t->n; i++)
+		if (strcmp(t->p[i], where) == 0)
+			return true;
+	return false;
+}
+
+/* On loopback the sockets are listed, and need not be guessed. */
+static int
+take_beside(struct plan *p, const char *door)
+{
+	char where[AUTHORITY_TEXT];
+	struct host host;
+	uint16_t port;
+	int code = EXIT_YES;
+
+	if (door == NULL || authority_parse(&host, &port, str_of(door), 0) != HOST_OK ||
+	    is_loopback(&host))
+		return EXIT_YES;
+	for (size_t i = 0; i < sizeof(beside) / sizeof(beside[0]) && code == EXIT_YES;
+	     i++) {
+		authority_text(where, &host, beside[i], 0);
+		if (!is_door(p, where) && !has_target(&p->is.over[OVER_BESIDE], where))
+			code = add(p, &p->is.over[OVER_BESIDE], str_of(where));
+	}
+	return code;
+}
+
+static int
+take_resolvers(struct plan *p)
+{
+	char line[512], text[128], where[ENDPOINT_TEXT];
+	struct endpoint server = { .port = 53 };
+	FILE *f = fopen("/etc/resolv.conf", "re");
+	int code = EXIT_YES;
+
+	if (f == NULL)
+		return EXIT_YES;
+	while (code == EXIT_YES && fgets(line, sizeof(line), f) != NULL)
+		if (sscanf(line, "nameserver %127s", text) == 1 &&
+		    addr_parse(&server.addr, str_of(text)))
+			code = add(p, &p->is.over[OVER_RESOLVER],
+			    str_of(endpoint_text(where, &server)));
+	fclose(f);
+	return code;
+}
+
+static bool
+has_door(const struct plan *p)
+{
+	for (size_t i = 0; i < DOOR_N; i++)
+		if (p->is.door[i] != NULL)
+			return true;
+	return false;
+}
+
+int
+plan_complete(struct plan *p)
+{
+	int code = EXIT_YES;
+
+	if (!has_door(p) && (code = take_variable(p, "https_proxy")) == EXIT_YES)
+		code = take_variable(p, "HTTPS_PROXY");
+	if (code == EXIT_YES && !has_door(p))
+		return usage_refuse("verify",
+		    "which doors has this sandbox? --proxy, --gateway, --socks5, "
+		    "--dns, --transparent, or https_proxy in the environment");
+	if (code == EXIT_YES && p->is.over[OVER_ALLOW].n == 0)
+		return usage_refuse("verify",
+		    "--allow HOST is missing: a boundary that lets nothing in or out "
+		    "looks tight, too");
+	for (size_t i = 0; i < DOOR_N && code == EXIT_YES; i++)
+		code = take_beside(p, p->is.door[i]);
+	if (code == EXIT_YES)
+		code = fill_in(p);
+	return code == EXIT_YES ? take_resolvers(p) : code;
+}

@@ -1,0 +1,236 @@
+/*
+ * probe_local.c - inside the sandbox's own network: who else listens there
+ *
+ * Loopback and abstract Unix sockets belong to a network namespace, not to a user: what
+ * shares it with the sandbox is in the sandbox's reach.
+ */
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/un.h>
+#include <unistd.h>
+
+#include "cmd/probe.h"
+#include "cmd/talk.h"
+#include "wire/url.h"
+
+#define ADMIN "/run/weir/admin.sock" /* as weir ctl has it */
+#define FOUND_MAX ((size_t)100)
+#define LISTENS 0x0a /* TCP_LISTEN as /proc writes it */
+
+/* ---- ports of loopback ---- */
+
+/* The words of a line; the last of `most` is the rest of it.  How many there are. */
+static size_t
+split(char *line, char **word, size_t most)
+{
+	size_t n = 0;
+
+	line[strcspn(line, "\n")] = '\0';
+	while (n < most && *(line += strspn(line, " ")) != '\0') {
+		word[n++] = line;
+		line += n < most ? strcspn(line, " ") : strlen(line);
+		if (*line == ' ')
+			*line++ = '\0';
+	}
+	return n;
+}
+
+/* One line of /proc/net/tcp or tcp6. */
+struct port {
+	const char *address; /* hexadecimal, as it stands there */
+	unsigned long port, state, uid;
+};
+
+/* Behind its number: local, remote, state, two pairs, retransmits, user. */
+static bool
+port_parse_line(struct port *out, char *line)
+{
+	char *word[9], *colon;
+
+	if (split(line, word, 9) < 9 || (colon = strchr(word[1], ':')) == NULL)
+		return false;
+	*colon = '\0';
+	*out = (struct port){ .address = word[1],
+		.port = strtoul(colon + 1, NULL, 16),
+		.state = strtoul(word[3], NULL, 16),
+		.uid = strtoul(word[7], NULL, 10) };
+	return true;
+}
+
+/* A Docker daemon's own name server, which the probe of the resolver asks. */
+static bool
+is_engines(const struct port *at)
+{
+	return strcmp(at->address, "0B00007F") == 0;
+}
+
+/* Does `where` end in that port? */
+static bool
+has_port(const char *where, unsigned long port)
+{
+	const char *colon = where == NULL ? NULL : strrchr(where, ':');
+
+	return colon != NULL && strncmp(where, "unix:", 5) != 0 &&
+	       strtoul(colon + 1, NULL, 10) == port;
+}
+
+static bool
+is_meant(const struct probe_plan *plan, const struct port *at)
+{
+	if (at->uid == getuid() || is_engines(at))
+		return true;
+	for (size_t i = 0; i < DOOR_N; i++)
+		if (has_port(plan->door[i], at->port))
+			return true;
+	for (size_t i = 0; i < plan->own.n; i++)
+		if (strtoul(plan->own.p[i], NULL, 10) == at->port)
+			return true;
+	return false;
+}
+
+static bool
+list_ports(const struct probe_plan *plan, const char *path, struct buf *found)
+{
+	char line[512];
+	struct port at;
+	FILE *f = fopen(path, "re");
+
+	if (f == NULL)
+		return errno == ENOENT && strcmp(path, "/proc/net/tcp6") == 0;
+	while (fgets(line, sizeof(line), f) != NULL)
+		if (port_parse_line(&at, line) && at.state == LISTENS &&
+		    !is_meant(plan, &at))
+			buf_fmt(found, "%s%lu of user %lu", found->n > 0 ? ", " : "",
+			    at.port, at.uid);
+	fclose(f);
+	return true;
+}
+
+static void
+run_ports(struct probe *p)
+{
+	struct buf found;
+
+	buf_init(&found, FOUND_MAX);
+	if (!list_ports(p->plan, "/proc/net/tcp", &found) ||
+	    !list_ports(p->plan, "/proc/net/tcp6", &found))
+		probe_unsure(p, "/proc/net/tcp: %s", strerror(errno));
+	else if (found.n > 0)
+		probe_bad(p, "listening: %s", buf_cstr(&found));
+	else
+		probe_good(p, "none but this user's and weir's doors");
+	buf_fini(&found);
+}
+
+/* ---- Unix sockets ---- */
+
+/* Is somebody else there?  0: connected, with *uid; else an errno. */
+static int
+connect_abstract(const char *name, int kind, unsigned *uid)
+{
+	struct sockaddr_un sa = { .sun_family = AF_UNIX };
+	struct ucred peer = { 0 };
+	socklen_t len = sizeof(peer);
+	size_t n = strnlen(name, sizeof(sa.sun_path) - 1);
+	int fd = socket(AF_UNIX, kind | SOCK_NONBLOCK | SOCK_CLOEXEC, 0), err = 0;
+
+	if (fd < 0)
+		return errno;
+	memcpy(sa.sun_path + 1, name, n);
+	if (connect(fd, (struct sockaddr *)&sa,
+		(socklen_t)(sizeof(sa.sun_family) + 1 + n)) != 0 ||
+	    getsockopt(fd, SOL_SOCKET, SO_PEERCRED, &peer, &len) != 0)
+		err = errno;
+	close(fd);
+	*uid = peer.uid;
+	return err;
+}
+
+/* Of /proc/net/unix: the kind, and an abstract name behind its '@'. */
+static bool
+parse_abstract(char *line, int *kind, const char **name)
+{
+	char *word[8];
+
+	if (split(line, word, 8) < 8 || word[7][0] != '@')
+		return false;
+	*kind = (int)strtoul(word[4], NULL, 16);
+	*name = word[7] + 1;
+	return true;
+}
+
+static void
+put_safely(struct buf *to, const char *name)
+{
+	buf_text(to, to->n > 0 ? ", @" : "@");
+	for (; *name != '\0'; name++)
+		buf_char(to, *name > ' ' && *name <= '~' ? *name : '?');
+}
+
+static void
+list_abstract(FILE *f, struct buf *found)
+{
+	char line[512];
+	const char *name = NULL;
+	unsigned uid = 0;
+	int kind;
+
+	while (fgets(line, sizeof(line), f) != NULL)
+		if (parse_abstract(line, &kind, &name) && kind != SOCK_DGRAM &&
+		    connect_abstract(name, kind, &uid) == 0 && uid != getuid())
+			put_safely(found, name);
+}
+
+static void
+run_abstract(struct probe *p)
+{
+	struct buf found;
+	FILE *f = fopen("/proc/net/unix", "re");
+
+	if (f == NULL) {
+		probe_unsure(p, "/proc/net/unix: %s", strerror(errno));
+		return;
+	}
+	buf_init(&found, FOUND_MAX);
+	list_abstract(f, &found);
+	fclose(f);
+	if (found.n > 0)
+		probe_bad(p, "another user takes connections: %s", buf_cstr(&found));
+	else
+		probe_good(p, "no other user takes connections on one");
+	buf_fini(&found);
+}
+
+static void
+run_admin(struct probe *p)
+{
+	struct talk t;
+	int err = talk_open(&t, "unix:" ADMIN, SOCK_STREAM, p->plan->timeout_ms);
+
+	if (err == 0)
+		probe_bad(p, "connected to " ADMIN);
+	else
+		probe_good(p, "%s", strerror(err));
+	talk_close(&t);
+}
+
+/* ---- the rows ---- */
+
+static const struct probe_row rows[] = {
+	{ "loopback", "no other user's port is on this loopback",
+	    "move it out of the sandbox's network, or say --own PORT where it is meant "
+	    "to be there",
+	    DOOR_NONE, OVER_ONCE, false, run_ports },
+	{ "abstract", "no other user's abstract Unix socket is in this network",
+	    "give the sandbox a network namespace of its own: abstract sockets have no "
+	    "file whose mode could say no",
+	    DOOR_NONE, OVER_ONCE, false, run_abstract },
+	{ "admin", "weir's admin socket is not in the sandbox",
+	    "do not mount the directory of listen.admin into the sandbox, and keep "
+	    "the sandbox out of its group",
+	    DOOR_NONE, OVER_ONCE, false, run_admin },
+};
+
+const struct probe_rows probe_locals = { rows, sizeof(rows) / sizeof(rows[0]) };

@@ -1,0 +1,260 @@
+"""weir verify, inside a sandbox: a tight boundary holds, and each hole in it is a line of its own."""
+import json
+import os
+import subprocess
+import sys
+
+import pytest
+
+from rig import netns, origin as origins, tls
+from rig import sandbox as sandboxes
+from rig import token as tokens
+from rig.sandbox import PORTS, WEIR
+from rig.weir import binary, wait_for
+from rules import https, tcp
+from test_sessions import SECRET, sessions
+
+NAME, OTHER = "allowed.test", "other.test"
+AT4, AT6 = netns.PUB1, netns.PUB6
+METADATA = "169.254.169.254"
+WAYS = ["--direct", AT4 + ":443", "--direct", "[%s]:443" % AT6, "--udp", AT4 + ":443", "--udp", AT4 + ":123",
+        "--nameserver", AT4, "--nameserver", AT6, "--metadata", METADATA]
+
+
+@pytest.fixture(scope="module")
+def sandbox(net):
+    with netns.inside(net.outside):
+        subprocess.run(["ip", "route", "replace", "local", METADATA + "/32", "dev", "lo"], check=True)
+        subprocess.run(["ip", "addr", "replace", AT6 + "/128", "dev", "lo", "nodad"], check=True)
+    one = sandboxes.Sandbox(net)
+    yield one
+    one.close()
+
+
+@pytest.fixture(autouse=True)
+def tight(sandbox):
+    sandbox.rules()
+
+
+@pytest.fixture
+def outside(net, origin):
+    """Whatever a hole would reach answers: HTTP or silence over TCP, an echo over UDP."""
+    server = origin()
+    for address in (AT4, AT6):
+        for port in (53, 80, 443):
+            server.listen(port, address, net.outside)
+    server.listen(80, METADATA, net.outside)
+    made = [sandboxes.Answerer(net.outside, address, port, lambda data: data[:2] + b"\x81\x80" + data[4:])
+            for address in (AT4, AT6) for port in (53, 123, 443)]
+    yield server
+    for one in made:
+        one.close()
+
+
+@pytest.fixture
+def doors(weir, origin, authority, outside, sandbox):
+    """doors(rules=..., config=...): a weir that the sandbox reaches by four doors, and verify's words for it."""
+    server = origin(serve=tls.tls_serve(authority.context(NAME), origins.http_serve))
+    port = server.listen()
+
+    def make(rules=(), config=None, listen=None, **how):
+        listen = dict({door: ["%s:%d" % (WEIR, number)] for door, number in PORTS.items()}, **(listen or {}))
+        one = weir([https(NAME, port), *rules], config=dict({
+            "listen": listen, "sessions": {"required": False, "default": {"sid": "s1", "tenant": "acme", "budget": {
+                "sessionUsd": "1"}}}}, **(config or {})), **how)
+        one.words = ["--allow", "%s:%d" % (NAME, port), "--deny", OTHER, *WAYS, "--timeout", "10s", "--json"]
+        for door, number in PORTS.items():
+            one.words += ["--" + door, "%s:%d" % (WEIR, number)]
+        return one
+    return make
+
+
+def seen(answer):
+    """{(probe, target): result} of what did not hold; the whole answer."""
+    status, out, err = answer
+    assert out, err
+    said = json.loads(out)
+    assert said["holds"] == (status == 0)
+    return {(p["probe"], p["target"]): p["result"] for p in said["probes"] if p["result"] != "ok"}, said
+
+
+def test_a_tight_boundary_holds_and_every_door_is_tried(sandbox, doors):
+    proxy = doors()
+    wrong, said = seen(sandbox.verify(*proxy.words))
+    assert wrong == {} and said["holds"]
+    tried = {p["probe"] for p in said["probes"]}
+    assert tried >= {"proxy-allowed", "socks5-allowed", "gateway-session", "dns-allowed", "proxy-refused", "socks5-refused",
+                     "dns-refused", "proxy-sni", "socks5-sni", "proxy-doh", "proxy-metadata", "proxy-inside", "tcp", "udp",
+                     "dns-udp", "dns-tcp", "metadata", "beside", "ping", "raw-ipv4", "raw-ipv6", "raw-packet", "loopback",
+                     "abstract", "admin"}
+    assert {p["target"] for p in said["probes"] if p["probe"] == "tcp"} == {AT4 + ":443", "[%s]:443" % AT6}
+
+
+HOLES = [
+    ("tcp dport 443 meta nfproto ipv4 accept", {("tcp", AT4 + ":443")}),
+    ("tcp dport 443 meta nfproto ipv6 accept", {("tcp", "[%s]:443" % AT6)}),
+    ("udp dport 443 accept", {("udp", AT4 + ":443")}),
+    ("udp dport 123 accept", {("udp", AT4 + ":123")}),
+    ("udp dport 53 meta nfproto ipv4 accept", {("dns-udp", AT4 + ":53")}),
+    ("udp dport 53 meta nfproto ipv6 accept", {("dns-udp", "[%s]:53" % AT6)}),
+    ("tcp dport 53 meta nfproto ipv4 accept", {("dns-tcp", AT4 + ":53")}),
+    ("ip daddr %s accept" % METADATA, {("metadata", METADATA + ":80")}),
+]
+
+
+@pytest.mark.parametrize("hole,lines", HOLES, ids=[hole for hole, _ in HOLES])
+def test_a_hole_in_the_rules_is_found_by_its_line(sandbox, doors, hole, lines):
+    proxy = doors()
+    sandbox.rules(forward=hole)
+    wrong, _ = seen(sandbox.verify(*proxy.words))
+    assert wrong == {line: "leak" for line in lines}
+
+
+def test_no_rules_at_all_leak_everywhere(sandbox, doors):
+    proxy = doors()
+    sandbox.rules(forward="accept", input="accept")
+    wrong, said = seen(sandbox.verify(*proxy.words))
+    assert {probe for probe, _ in wrong} == {"tcp", "udp", "dns-udp", "dns-tcp", "metadata"}
+    assert set(wrong.values()) == {"leak"} and said["leak"] == len(wrong)
+
+
+def test_echo_requests_that_are_answered_leak(sandbox, doors):
+    proxy = doors()
+    sandbox.rules(forward="icmp type echo-request accept")
+    with sandbox.inside(), open("/proc/sys/net/ipv4/ping_group_range", "w", encoding="ascii") as f:
+        f.write("0 2147483647")
+    try:
+        assert seen(sandbox.verify(*proxy.words))[0] == {("ping", AT4 + ":53"): "leak"}
+    finally:
+        with sandbox.inside(), open("/proc/sys/net/ipv4/ping_group_range", "w", encoding="ascii") as f:
+            f.write("1 0")
+
+
+def test_another_port_of_weirs_host_leaks(sandbox, doors):
+    proxy = doors(listen={"health": [WEIR + ":9464"]})
+    sandbox.rules(input='iifname "s0" tcp dport 9464 accept')
+    assert seen(sandbox.verify(*proxy.words))[0] == {("beside", WEIR + ":9464"): "leak"}
+
+
+def test_a_policy_wider_than_meant_leaks_at_each_door(sandbox, doors, origin, dns):
+    server = origin(serve=origins.silent_serve)
+    proxy = doors(rules=[tcp(OTHER, server.listen(443))])
+    wrong, _ = seen(sandbox.verify(*proxy.words))
+    at = OTHER + ":443"
+    assert {line: wrong.get(line) for line in [("proxy-refused", at), ("socks5-refused", at), ("dns-refused", at)]} == {
+        ("proxy-refused", at): "leak", ("socks5-refused", at): "leak", ("dns-refused", at): "leak"}
+
+
+def test_rights_to_raw_sockets_leak(sandbox, doors):
+    proxy = doors()
+    wrong, _ = seen(sandbox.verify(*proxy.words, rights=True))
+    assert wrong == {("raw-ipv4", None): "leak", ("raw-ipv6", None): "leak", ("raw-packet", None): "leak"}
+
+
+LISTEN = """
+import socket, sys
+sock = socket.socket(getattr(socket, sys.argv[1]))
+sock.bind("\\0weir-test" if sys.argv[1] == "AF_UNIX" else ("127.0.0.1", 0))
+sock.listen()
+print(sock.getsockname()[1], flush=True)
+sys.stdin.read()
+"""
+
+
+@pytest.fixture
+def neighbour(sandbox):
+    """neighbour(family): another user of the sandbox's network listens; its port."""
+    made = []
+
+    def make(family):
+        made.append(sandbox.start("setpriv", "--reuid=4711", "--clear-groups", sys.executable, "-c", LISTEN, family, rights=True,
+                                  stdin=subprocess.PIPE))
+        listens = made[-1].stdout.readline().strip()
+        assert listens
+        return listens
+    yield make
+    for one in made:
+        one.communicate(timeout=30)
+
+
+def test_another_users_port_on_the_same_loopback_leaks_unless_it_is_meant(sandbox, doors, neighbour):
+    proxy, port = doors(), neighbour("AF_INET")
+    wrong, said = seen(sandbox.verify(*proxy.words))
+    assert wrong == {("loopback", None): "leak"}
+    assert port + " of user 4711" in next(p["said"] for p in said["probes"] if p["probe"] == "loopback")
+    assert seen(sandbox.verify(*proxy.words, "--own", port))[0] == {}
+
+
+def test_another_users_abstract_socket_leaks(sandbox, doors, neighbour):
+    proxy = doors()
+    neighbour("AF_UNIX")
+    wrong, said = seen(sandbox.verify(*proxy.words))
+    assert wrong == {("abstract", None): "leak"}
+    assert "@weir-test" in next(p["said"] for p in said["probes"] if p["probe"] == "abstract")
+
+
+def test_a_boundary_that_lets_nothing_through_does_not_hold(sandbox, doors):
+    proxy = doors()
+    proxy.stop()
+    wrong, said = seen(sandbox.verify(*proxy.words))
+    positive = {p["probe"] for p in said["probes"] if p["kind"] == "positive"}
+    assert {probe for (probe, _), result in wrong.items() if result == "fail"} == positive
+    assert all(result == "unsure" for (probe, _), result in wrong.items() if probe not in positive)
+
+
+def test_a_probe_that_says_nothing_fails_unless_that_is_allowed(sandbox, doors, origin):
+    """A tunnel in which neither a server nor an end answers."""
+    proxy = doors()
+    words = [w for w in proxy.words if w != "--json"]
+    with sandbox.inside():  # a DNS server that refuses, but not as weir does
+        server = sandboxes.Answerer(sandbox.fd, "127.0.0.1", 5353, lambda data: data[:2] + b"\x81\x83" + data[4:])
+    try:
+        at = words.index("--dns")
+        odd = words[:at] + ["--dns", "127.0.0.1:5353"] + words[at + 2:]
+        status, out, _ = sandbox.verify(*odd)
+        assert status == 1 and "unsure another name is not resolved: %s:443" % OTHER in out
+        assert "FAIL   an allowed name has an address" in out and "-> " in out
+    finally:
+        server.close()
+
+
+def test_a_token_is_brought_to_each_door(sandbox, doors, tmp_path):
+    proxy = doors(config={"sessions": sessions()}, environment={"KEY": SECRET})
+    wrong, _ = seen(sandbox.verify(*proxy.words))
+    assert wrong[("gateway-session", None)] == "fail" and wrong[("proxy-refused", OTHER + ":443")] == "unsure"
+    (tmp_path / "token").write_text(tokens.mint(SECRET) + "\n")
+    without_dns = [w for i, w in enumerate(proxy.words) if "--dns" not in proxy.words[max(0, i - 1):i + 1]]
+    wrong, said = seen(sandbox.verify(*without_dns, "--token-file", str(tmp_path / "token")))
+    assert wrong == {}, said
+
+
+def test_the_proxy_is_that_of_the_environment_when_none_is_named(sandbox, doors):
+    proxy = doors()
+    words = proxy.words[:proxy.words.index("--proxy")]
+    wrong, said = seen(sandbox.verify(*words, env=dict(os.environ, https_proxy="http://%s:3128/" % WEIR)))
+    assert wrong == {} and "socks5-allowed" not in {p["probe"] for p in said["probes"]}
+
+
+def test_it_waits_until_the_rules_are_there_and_says_no_when_they_do_not_come(sandbox, doors):
+    proxy = doors()
+    sandbox.rules(forward="accept")
+    assert seen(sandbox.verify(*proxy.words, "--wait", "500ms"))[1]["leak"] > 0
+    process = sandbox.start(binary(), "verify", *proxy.words, "--wait", "60s")
+    n = len(proxy.finals())
+    wait_for(lambda: len(proxy.finals()) > n + 10, what="a first pass")
+    assert process.poll() is None
+    sandbox.rules()
+    out, _ = process.communicate(timeout=60)
+    assert process.returncode == 0 and json.loads(out)["holds"]
+
+
+@pytest.mark.parametrize("arguments,words", [
+    (["--allow", NAME], "which doors"), (["--proxy", "h:1"], "--allow HOST is missing"),
+    (["--proxy", "h"], "HOST:PORT or unix:PATH"), (["--allow", "a b"], "--allow takes HOST"),
+    (["--direct", "1.1.1.1"], "--direct takes HOST:PORT"), (["--wait", "5"], "duration"), (["--own", "x"], "a port"),
+    (["word"], "no option")])
+def test_what_proves_nothing_is_refused(arguments, words):
+    done = subprocess.run([binary(), "verify", *arguments], capture_output=True, text=True, check=False,
+                          env={k: v for k, v in os.environ.items() if k.lower() != "https_proxy"})
+    assert done.returncode == 64 and words in done.stderr
+
