@@ -388,15 +388,18 @@ follows_escape(struct str text, size_t at)
 		return true;
 	if (at >= 3 && p[-3] == '%' && ascii_is_hex(p[-2]) && ascii_is_hex(p[-1]))
 		return true;
-	if (at >= 6 && p[-6] == '\\' && p[-5] == 'u')
+	if (at >= 6 && p[-6] == '\\' && p[-5] == 'u' && memchr(p - 4, '\n', 4) == NULL)
 		return true;
 	if (p[-1] == '~')
 		return true;
 	if (p[-1] != 'm')
 		return false;
-	for (size_t back = 2; back <= at && back <= 10; back++)
-		if (p[-(ptrdiff_t)back] == '\033')
-			return true;
+	for (size_t back = 2; back <= at && back <= 10; back++) {
+		char c = p[-(ptrdiff_t)back];
+
+		if (c == '\033' || c == '\n') /* a line is judged alone */
+			return c == '\033';
+	}
 	return false;
 }
 
