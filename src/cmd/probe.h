@@ -81,8 +81,8 @@ struct probe_rows {
 	size_t n;
 };
 
-/* By weir's doors; past them; inside the sandbox's own network. */
-extern const struct probe_rows probe_doors, probe_ways, probe_locals;
+/* By weir's doors; past them; inside the sandbox's own network; of the sandbox itself. */
+extern const struct probe_rows probe_doors, probe_ways, probe_locals, probe_sandboxes;
 
 /* What a probe found, in a sentence: good where it went as it should, bad otherwise. */
 void probe_good(struct probe *p, const char *fmt, ...) PRINTF_LIKE(2, 3);

@@ -39,6 +39,8 @@ static const char help[] =
     "                           (defaults of these four: public and well known ones)\n"
     "      --own PORT           of another user, and meant to be on this loopback\n"
     "\n"
+    "      --sandbox            also look for what a sandbox must not hold: secrets,\n"
+    "                           rights, engine sockets, weir itself\n"
     "      --token-file FILE    the session token for the doors\n"
     "      --wait DURATION      try again until all agree; leaking at the end of it "
     "fails\n"
@@ -52,7 +54,7 @@ struct verify {
 	struct probe probe[PROBES_MAX];
 	size_t n;
 	msec wait_ms;
-	bool allows_unsure, as_json;
+	bool looks_at_sandbox, allows_unsure, as_json;
 };
 
 /* ---- probes of a plan ---- */
@@ -159,6 +161,8 @@ run(struct verify *v)
 	grow(v, &probe_doors);
 	grow(v, &probe_ways);
 	grow(v, &probe_locals);
+	if (v->looks_at_sandbox)
+		grow(v, &probe_sandboxes);
 	code = run_passes(v) ? EXIT_YES : EXIT_NO;
 	buf_init(&out, OUT_MAX);
 	if (v->as_json)
@@ -197,6 +201,7 @@ take_duration(msec *out, const char *option, const char *text)
 enum {
 	OPT_WAIT = 256,
 	OPT_TIMEOUT,
+	OPT_SANDBOX,
 	OPT_UNSURE,
 	OPT_JSON,
 	OPT_OWN,
@@ -219,6 +224,7 @@ static const struct option options[] = {
 	{ "nameserver", required_argument, NULL, OPT_OVER + OVER_NAMESERVER },
 	{ "metadata", required_argument, NULL, OPT_OVER + OVER_METADATA },
 	{ "own", required_argument, NULL, OPT_OWN },
+	{ "sandbox", no_argument, NULL, OPT_SANDBOX },
 	{ "token-file", required_argument, NULL, OPT_TOKEN },
 	{ "wait", required_argument, NULL, OPT_WAIT },
 	{ "timeout", required_argument, NULL, OPT_TIMEOUT },
@@ -259,6 +265,9 @@ take_option(struct verify *v, int opt, const char *name)
 		return take_duration(&v->wait_ms, name, optarg);
 	case OPT_TIMEOUT:
 		return take_duration(&p->is.timeout_ms, name, optarg);
+	case OPT_SANDBOX:
+		v->looks_at_sandbox = true;
+		return EXIT_YES;
 	case OPT_UNSURE:
 		v->allows_unsure = true;
 		return EXIT_YES;

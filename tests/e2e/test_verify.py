@@ -1,6 +1,7 @@
 """weir verify, inside a sandbox: a tight boundary holds, and each hole in it is a line of its own."""
 import json
 import os
+import socket
 import subprocess
 import sys
 
@@ -247,6 +248,62 @@ def test_it_waits_until_the_rules_are_there_and_says_no_when_they_do_not_come(sa
     out, _ = process.communicate(timeout=60)
     assert process.returncode == 0 and json.loads(out)["holds"]
 
+
+# -- the sandbox itself
+
+def held(sandbox, proxy, *arguments, **how):
+    """{probe: said} of what the sandbox holds and must not."""
+    said = seen(sandbox.verify(*proxy.words, "--sandbox", *arguments, **how))[1]["probes"]
+    return {p["probe"]: p["said"] for p in said if p["result"] == "leak"}
+
+
+def clean(tmp_path, **more):
+    """An environment with nothing in it to find."""
+    return dict({"PATH": os.environ["PATH"], "HOME": str(tmp_path)}, **more)
+
+
+def test_a_secret_in_the_environment_is_named_and_not_shown(sandbox, doors, tmp_path):
+    proxy, secret = doors(), "AK" + "IA" + "Q3EGRIZ7" + "JH2LWYTX"
+    assert "environment" not in held(sandbox, proxy, env=clean(tmp_path))
+    found = held(sandbox, proxy, env=clean(tmp_path, BUILD_KEY=secret, DATABASE_PASSWORD="-".join(["horse", "9", "battery"])))
+    assert found["environment"].split(", ") == ["BUILD_KEY", "DATABASE_PASSWORD"]
+
+
+def test_the_sessions_token_is_no_secret_of_the_sandbox(sandbox, doors, tmp_path):
+    proxy, token = doors(), tokens.mint(SECRET)
+    (tmp_path / "token").write_text(token)
+    how = {"env": clean(tmp_path, ANTHROPIC_API_KEY=token, https_proxy="http://weir:%s@%s:3128" % (token, WEIR))}
+    assert "environment" in held(sandbox, proxy, **how)
+    assert "environment" not in held(sandbox, proxy, "--token-file", str(tmp_path / "token"), **how)
+
+
+def test_credential_files_and_agents_are_found(sandbox, doors, tmp_path):
+    proxy = doors()
+    (tmp_path / ".aws").mkdir()
+    (tmp_path / ".aws" / "credentials").write_text("")
+    with socket.socket(socket.AF_UNIX) as agent:
+        agent.bind(str(tmp_path / "agent"))
+        agent.listen()
+        found = held(sandbox, proxy, env=clean(tmp_path, SSH_AUTH_SOCK=str(tmp_path / "agent")))
+    assert found["files"].startswith(str(tmp_path / ".aws")[:40]) and str(tmp_path / "agent")[:40] in found["engine"]
+
+
+def test_rights_that_undo_a_boundary_and_a_weir_in_sight_are_found(sandbox, doors, tmp_path):
+    proxy = doors()
+    found = held(sandbox, proxy, env=clean(tmp_path), rights=True)
+    assert {"net_admin", "net_raw", "setuid"} <= set(found["rights"].split(", "))
+    assert {"new-rights", "weir"} <= set(found) and found["weir"].startswith("process ")
+    assert "rights" not in held(sandbox, proxy, env=clean(tmp_path))
+
+
+def test_a_process_that_can_gain_no_rights_is_one(sandbox, doors, tmp_path):
+    proxy = doors()
+    process = sandbox.start("setpriv", "--no-new-privs", "--", binary(), "verify", *proxy.words, "--sandbox", env=clean(tmp_path))
+    out, _ = process.communicate(timeout=60)
+    assert next(p["result"] for p in json.loads(out)["probes"] if p["probe"] == "new-rights") == "ok"
+
+
+# -- words
 
 @pytest.mark.parametrize("arguments,words", [
     (["--allow", NAME], "which doors"), (["--proxy", "h:1"], "--allow HOST is missing"),
