@@ -12,8 +12,8 @@
 #include "wire/url.h"
 
 #define MESSAGE_MAX ((size_t)32768)
-/* TEST-NET-1: nobody is there, so whoever answers is weir (RFC 5737). */
-#define NOWHERE "192.0.2.1"
+/* TEST-NET-2: nobody is there, so whoever answers is weir (RFC 5737). */
+#define NOWHERE "198.51.100.1"
 
 static const char *const door_names[DOOR_N] = { "", "the proxy", "the SOCKS5 door",
 	"the gateway", "the DNS door", "the transparent door" };
@@ -226,7 +226,7 @@ static enum tunnel (*const openers[DOOR_N])(
 	[DOOR_TRANSPARENT] = open_transparent,
 };
 
-enum heard { HEARD_TLS, HEARD_OTHER, HEARD_END, HEARD_NOTHING };
+enum heard { HEARD_TLS, HEARD_OTHER, HEARD_REFUSED, HEARD_END, HEARD_NOTHING };
 
 /* What comes back on a ClientHello for `name`. */
 static enum heard
@@ -241,7 +241,7 @@ hear_hello(struct talk *t, const char *name)
 						  : talk_more(t);
 	buf_fini(&hello);
 	if (n > 0 && speech_refuses_tls(buf_view(&t->in)))
-		return HEARD_END;
+		return HEARD_REFUSED;
 	if (n > 0)
 		return speech_is_hello(buf_view(&t->in)) ? HEARD_TLS : HEARD_OTHER;
 	return n == -ETIMEDOUT || n == -EINVAL ? HEARD_NOTHING : HEARD_END;
@@ -323,8 +323,11 @@ hello_leads_nowhere(struct probe *p, struct talk *t, const char *name)
 	case HEARD_OTHER:
 		probe_bad(p, "a server answered to the name %s", name);
 		return;
+	case HEARD_REFUSED:
+		probe_good(p, "refused");
+		return;
 	case HEARD_END:
-		probe_good(p, "closed");
+		probe_unsure(p, "closed without a word: by weir, or by a server?");
 		return;
 	case HEARD_NOTHING:
 		probe_unsure(p, "neither closed nor answered");

@@ -2,7 +2,8 @@
  * probe_net.c - past weir: nothing leaves the sandbox but by its doors
  *
  * Where connections are brought to weir on the way, a connect() succeeds whatever stands
- * there, so that what is heard afterwards decides: weir closes, or says that it is weir.
+ * there, so that what is heard afterwards decides: weir says that it is weir.  A server
+ * that does not like what it hears may just close, so that an end alone says nothing.
  */
 #include <errno.h>
 #include <netinet/icmp6.h>
@@ -147,12 +148,13 @@ judge_taken(struct probe *p, struct talk *t)
 	buf_init(&first, MESSAGE_MAX);
 	speak(over_tcp, p, &first);
 	n = talk_send(t, buf_view(&first)) != 0 ? 0 : talk_more(t);
-	if (n > 0 && !is_weirs(p->plan, buf_view(&t->in), buf_view(&first)))
+	if (n > 0 && is_weirs(p->plan, buf_view(&t->in), buf_view(&first)))
+		probe_good(p, "taken in by weir, and refused");
+	else if (n > 0)
 		probe_bad(p, "connected, and something that is not weir answered");
-	else if (n == -ETIMEDOUT)
-		probe_unsure(p, "connected, and nothing was said: who is it?");
 	else
-		probe_good(p, "taken in by weir, and %s", n > 0 ? "refused" : "closed");
+		probe_unsure(p, "connected, and %s: weir, or who else?",
+		    n == -ETIMEDOUT ? "nothing was said" : "closed without a word");
 	buf_fini(&first);
 }
 

@@ -1,6 +1,7 @@
 """weir verify, inside a sandbox: a tight boundary holds, and each hole in it is a line of its own."""
 import json
 import os
+import pathlib
 import socket
 import subprocess
 import sys
@@ -15,6 +16,7 @@ from rig.weir import binary, wait_for
 from rules import https, tcp
 from test_sessions import SECRET, sessions
 
+NFT = pathlib.Path(__file__).resolve().parents[2] / "contrib/nftables"
 NAME, OTHER = "allowed.test", "other.test"
 AT4, AT6 = netns.PUB1, netns.PUB6
 METADATA = "169.254.169.254"
@@ -38,12 +40,14 @@ def tight(sandbox):
 
 
 @pytest.fixture
-def outside(net, origin):
-    """Whatever a hole would reach answers: HTTP or silence over TCP, an echo over UDP."""
-    server = origin()
+def outside(net, origin, authority):
+    """Whatever a hole would reach answers: each port as is usual, or with what it hears."""
+    server, echo = origin(), origin(serve=origins.echo_serve)
+    secure = origin(serve=tls.tls_serve(authority.context("outside.test"), origins.http_serve))
     for address in (AT4, AT6):
-        for port in (53, 80, 443):
-            server.listen(port, address, net.outside)
+        server.listen(80, address, net.outside)
+        echo.listen(53, address, net.outside)
+        secure.listen(443, address, net.outside)
     server.listen(80, METADATA, net.outside)
     made = [sandboxes.Answerer(net.outside, address, port, lambda data: data[:2] + b"\x81\x80" + data[4:])
             for address in (AT4, AT6) for port in (53, 123, 443)]
@@ -247,6 +251,63 @@ def test_it_waits_until_the_rules_are_there_and_says_no_when_they_do_not_come(sa
     sandbox.rules()
     out, _ = process.communicate(timeout=60)
     assert process.returncode == 0 and json.loads(out)["holds"]
+
+
+# -- where connections are led to weir
+
+@pytest.fixture
+def led(sandbox, doors, tmp_path):
+    """led(*changes): the shipped rules, with changes made to them; what verify is told."""
+    def make(*changes, **how):
+        text = (NFT / "vm-redirect.nft").read_text()
+        for old, new in changes:
+            assert old in text
+            text = text.replace(old, new)
+        (tmp_path / "changed.nft").write_text(text)
+        netns.nft(tmp_path / "changed.nft", "-D", "sandbox=s0")
+        proxy = doors(listen={door: ["%s:%d" % (WEIR, port), "[%s]:%d" % (netns.Sandbox.WEIR6, port)]
+                              for door, port in (("transparent", 15001), ("dns", 15053))}, **how)
+        proxy.words.append("--transparent")
+        return proxy
+    return make
+
+
+def test_the_shipped_rules_hold_for_programs_that_know_no_proxy(sandbox, led):
+    wrong, said = seen(sandbox.verify(*led().words))
+    assert wrong == {}, said
+    assert {"transparent-allowed", "transparent-refused"} <= {p["probe"] for p in said["probes"]}
+    assert next(p["said"] for p in said["probes"] if p["probe"] == "tcp").startswith("taken in by weir")
+
+
+TCP = "meta l4proto tcp redirect to :$transparent_port"
+DNS = "udp dport 53 redirect to :$dns_port"
+ALL = "iifname != $sandbox accept\n\t\tudp"
+FORWARD = "iifname $sandbox counter reject with icmpx type admin-prohibited\n\t}\n}"
+UDP = {("udp", AT4 + ":443"): "leak", ("udp", AT4 + ":123"): "leak"}
+BROKEN = {
+    "no redirect": ([(TCP, "")], {
+        ("transparent-allowed", None): "fail", ("transparent-refused", OTHER + ":443"): "unsure"}),
+    "no v6": ([(TCP, "meta nfproto ipv4 " + TCP), (FORWARD, "}\n}")], {**UDP, ("tcp", "[%s]:443" % AT6): "leak"}),
+    "DNS open": ([(DNS, "udp dport 53 accept"), (FORWARD, "udp dport 53 accept\n\t\t" + FORWARD)], {
+        ("dns-udp", AT4 + ":53"): "leak", ("dns-udp", "[%s]:53" % AT6): "leak", ("dns-allowed", None): "fail",
+        ("dns-refused", OTHER + ":443"): "unsure"}),
+    "443 open": ([(ALL, "iifname != $sandbox accept\n\t\ttcp dport 443 accept\n\t\tudp"),
+                  (FORWARD, "tcp dport 443 accept\n\t\t" + FORWARD)], {
+        ("tcp", AT4 + ":443"): "leak", ("tcp", "[%s]:443" % AT6): "leak",
+        ("transparent-refused", OTHER + ":443"): "unsure"}),
+    "no rules": ([(TCP, ""), (DNS, ""), ("tcp dport 53 redirect to :$dns_port", ""), (FORWARD, "}\n}")], {**UDP, **{
+        (probe, at): "leak" for at in (AT4 + ":53", "[%s]:53" % AT6) for probe in ("dns-udp", "dns-tcp")},
+        ("tcp", AT4 + ":443"): "leak", ("tcp", "[%s]:443" % AT6): "leak", ("metadata", METADATA + ":80"): "leak",
+        ("transparent-allowed", None): "fail", ("transparent-refused", OTHER + ":443"): "unsure",
+        ("dns-allowed", None): "fail", ("dns-refused", OTHER + ":443"): "unsure"}),
+}
+
+
+@pytest.mark.parametrize("changes,lines", BROKEN.values(), ids=BROKEN)
+def test_the_shipped_rules_broken_on_purpose_are_caught(sandbox, led, changes, lines):
+    """An allowed host's own port is whichever was free."""
+    wrong, _ = seen(sandbox.verify(*led(*changes).words))
+    assert {(probe, None if at and NAME in at else at): result for (probe, at), result in wrong.items()} == lines
 
 
 # -- the sandbox itself

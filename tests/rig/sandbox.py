@@ -3,8 +3,6 @@
 weir's namespace forwards, so that it is the rules alone that hold: take one away and
 the sandbox reaches the addresses outside.
 """
-import contextlib
-import os
 import select
 import socket
 import subprocess
@@ -13,7 +11,7 @@ import threading
 from . import netns
 from .weir import binary
 
-WEIR, WEIR6 = "10.99.0.1", "fd00:99::1"  # weir's side of the link
+WEIR = netns.Sandbox.WEIR
 PORTS = {"proxy": 3128, "gateway": 8787, "socks5": 1080, "dns": 53}
 NO_RIGHTS = ["setpriv", "--bounding-set=-all", "--inh-caps=-all", "--ambient-caps=-all", "--"]
 
@@ -38,41 +36,23 @@ table inet weir {
 """
 
 
-def _ip(*arguments):
-    subprocess.run(["ip", *arguments], check=True)
-
-
 def _sysctl(name, value):
     with open("/proc/sys/net/" + name, "w", encoding="ascii") as f:
         f.write(value)
 
 
-class Sandbox:
-    """Made by the thread whose home is weir's namespace; its address is 10.99.0.2."""
+def _route(*arguments):
+    subprocess.run(["ip", *arguments], check=True)
+
+
+class Sandbox(netns.Sandbox):
+    """Made by the thread whose home is weir's namespace."""
 
     def __init__(self, net):
-        self.net = net
-        home = os.open("/proc/thread-self/ns/net", os.O_RDONLY)
-        with netns.inside(home):  # comes back from the fresh one
-            self.fd = netns._fresh()
-        os.close(home)
-        place = "/proc/%d/fd/%d" % (os.getpid(), self.fd)
-        _ip("link", "add", "s0", "type", "veth", "peer", "name", "s1")
-        _ip("link", "set", "s1", "netns", place)
-        _ip("addr", "add", WEIR + "/30", "dev", "s0")
-        _ip("addr", "add", WEIR6 + "/64", "dev", "s0", "nodad")
-        _ip("link", "set", "s0", "up")
-        with netns.inside(self.fd):
-            _ip("addr", "add", "10.99.0.2/30", "dev", "s1")
-            _ip("addr", "add", "fd00:99::2/64", "dev", "s1", "nodad")
-            _ip("link", "set", "s1", "up")
-            _ip("route", "add", "default", "via", WEIR)
-            _ip("-6", "route", "add", "default", "via", WEIR6)
-        with netns.inside(net.outside):
-            _ip("route", "replace", "10.99.0.0/30", "via", "192.0.2.1")
-            _ip("-6", "route", "replace", "fd00:99::/64", "via", "fd00:77::1")
-        _sysctl("ipv4/ip_forward", "1")
-        _sysctl("ipv6/conf/all/forwarding", "1")
+        super().__init__()
+        with netns.inside(net.outside):  # whatever gets there finds its way back
+            _route("route", "replace", "10.99.0.0/24", "via", "192.0.2.1")
+            _route("-6", "route", "replace", "fd00:99::/64", "via", "fd00:77::1")
         for fd in (net.home, net.outside):  # each probe is to hear that it is rejected
             with netns.inside(fd):
                 _sysctl("ipv4/icmp_ratelimit", "0")
@@ -80,9 +60,8 @@ class Sandbox:
         self.rules()
 
     def close(self):
-        subprocess.run(["nft", "delete", "table", "inet", "weir"], check=True)
-        _ip("link", "del", "s0")
-        os.close(self.fd)
+        netns.nft_flush()
+        super().close()
 
     def rules(self, forward="", **input_):
         """The boundary, with holes: lines before the last one of either chain."""
@@ -100,10 +79,8 @@ class Sandbox:
         out, err = process.communicate(timeout=120)
         return process.returncode, out, err
 
-    @contextlib.contextmanager
     def inside(self):
-        with netns.inside(self.fd):
-            yield
+        return netns.inside(self.fd)
 
 
 class Answerer:
