@@ -1,8 +1,9 @@
 /*
  * runtime.c - what a program's runtime is told of weir
  *
- * Which variable makes which program do what was measured: doc/CLIENTS.md.  ALL_PROXY is
- * none of them, for some libraries send even https requests to such a proxy in clear.
+ * What doc/CLIENTS.md names was measured; the others are as their programs' manuals have
+ * them.  ALL_PROXY is none of them, for some libraries send even https requests to such a
+ * proxy in clear.
  */
 #include "cmd/runtime.h"
 
