@@ -2,6 +2,7 @@
 import json
 import os
 import pathlib
+import pwd
 import socket
 import subprocess
 import sys
@@ -308,6 +309,53 @@ def test_the_shipped_rules_broken_on_purpose_are_caught(sandbox, led, changes, l
     """An allowed host's own port is whichever was free."""
     wrong, _ = seen(sandbox.verify(*led(*changes).words))
     assert {(probe, None if at and NAME in at else at): result for (probe, at), result in wrong.items()} == lines
+
+
+# -- beside weir, in the same network
+
+@pytest.fixture
+def beside(weir, origin, authority, outside, net, dns, tmp_path):
+    """beside(*changes): the shipped rules by user, with changes made to them; what verify is told."""
+    site = origin(serve=tls.tls_serve(authority.context(NAME), origins.http_serve))
+    site.listen(443, netns.PUB2, net.outside)
+    dns.set({NAME: {"A": [netns.PUB2], "ttl": 0}})
+    tmp_path.chmod(0o755)
+    weir([{"host": NAME, "protocol": "https"}], config={"user": "nobody", "listen": {
+        door: ["127.0.0.1:%d" % port, "[::1]:%d" % port] for door, port in (("transparent", 15001), ("dns", 15053))}})
+
+    def make(*changes):
+        text = (NFT / "sidecar.nft").read_text()
+        for old, new in (("weir_uid = 1337", "weir_uid = %d" % pwd.getpwnam("nobody").pw_uid), *changes):
+            assert old in text
+            text = text.replace(old, new)
+        (tmp_path / "changed.nft").write_text(text)
+        netns.nft(tmp_path / "changed.nft")
+        return ["--allow", NAME, "--deny", OTHER, *WAYS, "--timeout", "10s", "--json", "--transparent",
+                "--dns", "127.0.0.1:15053"]
+    yield make
+    netns.nft_flush()
+
+
+def verify_beside(words):
+    done = subprocess.run([*sandboxes.NO_RIGHTS, binary(), "verify", *words], capture_output=True, text=True, check=False,
+                          timeout=120)
+    return seen((done.returncode, done.stdout, done.stderr))[0]
+
+
+OWN = ["--own", "15001", "--own", "15053"]
+
+
+def test_the_shipped_rules_by_user_hold(beside):
+    assert verify_beside([*beside(), *OWN]) == {}
+
+
+@pytest.mark.parametrize("changes,lines", [
+    ([("meta skuid $weir_uid return", "meta skuid 0 return"), ("meta skuid $weir_uid accept", "meta skuid 0 accept")],
+     {"tcp", "udp", "dns-udp", "dns-tcp", "metadata", "transparent-allowed", "transparent-refused"}),
+    ([("policy drop", "policy accept"), ("counter reject with icmpx type admin-prohibited", "")], {"udp"}),
+], ids=["the wrong user", "no wall"])
+def test_the_shipped_rules_by_user_broken_on_purpose_are_caught(beside, changes, lines):
+    assert {probe for probe, _ in verify_beside([*beside(*changes), *OWN])} == lines
 
 
 # -- the sandbox itself
