@@ -84,6 +84,13 @@ struct door {
 	    struct buf *out, const struct exchange *x, bool closes, int64_t at);
 };
 
+/* For hear(): why it is none. */
+enum heard door_refused(struct exchange *x, enum reason reason, const char *error);
+/* For doors whose protocol has no place for a credential. */
+enum brought door_brings_nothing(struct auth *out, struct exchange *x);
+/* For may_follow(): nothing does. */
+bool door_ends(const struct exchange *x);
+
 extern const struct door door_http;
 extern const struct door door_gateway;
 extern const struct door door_socks;

@@ -14,14 +14,6 @@ dns_begin(struct hearing *h, const struct snapshot *s)
 	*h = (struct hearing){ .at = -1 };
 }
 
-static enum heard
-refused(struct exchange *x, enum reason reason, const char *error)
-{
-	x->reason = reason;
-	x->error = error;
-	return HEARD_NOTHING;
-}
-
 static void
 keep_type(struct exchange *x, uint16_t type)
 {
@@ -39,15 +31,15 @@ hear_message(struct hearing *h, struct exchange *x, struct str message)
 	x->kind = RECORD_DNS;
 	if (result == DNS_QUERY_OK && !h->query.is_host) {
 		keep_type(x, h->query.type);
-		return refused(x, REASON_HOST_INVALID, "the name is none of a host");
+		return door_refused(x, REASON_HOST_INVALID, "the name is none of a host");
 	}
 	if (result != DNS_QUERY_OK) {
 		h->is_dropped = result == DNS_QUERY_DROP;
-		return refused(x, REASON_REQUEST_MALFORMED, h->query.error);
+		return door_refused(x, REASON_REQUEST_MALFORMED, h->query.error);
 	}
 	x->reason = ask_name(&x->ask, host_str(&h->query.host), &why);
 	keep_type(x, h->query.type);
-	return x->reason == REASON_NONE ? HEARD_ASK : refused(x, x->reason, why);
+	return x->reason == REASON_NONE ? HEARD_ASK : door_refused(x, x->reason, why);
 }
 
 static enum heard
@@ -79,15 +71,6 @@ tcp_hear(
 	return hear_message(h, x, str_sub(in, FRAME, n));
 }
 
-/* A question has no room for it: identity is the socket's or the address's. */
-static enum brought
-dns_brings(struct auth *out, struct exchange *x)
-{
-	(void)x;
-	*out = (struct auth){ .has_user = false };
-	return BROUGHT_NOTHING;
-}
-
 /* ---- answers */
 
 static void
@@ -114,20 +97,13 @@ tcp_may_follow(const struct exchange *x)
 	return reason_row(x->reason)->type != TYPE_MALFORMED;
 }
 
-static bool
-udp_may_follow(const struct exchange *x)
-{
-	(void)x;
-	return false;
-}
-
 const struct door door_dns = {
 	.name = "dns",
 	.way = dns_way,
 	.is_light = true,
 	.begin = dns_begin,
 	.hear = tcp_hear,
-	.brings = dns_brings,
+	.brings = door_brings_nothing, /* identity is the address's */
 	.status = dns_status,
 	.may_follow = tcp_may_follow,
 	.refuse = dns_refuse,
@@ -139,8 +115,8 @@ const struct door door_dns_udp = {
 	.is_light = true,
 	.begin = dns_begin,
 	.hear = udp_hear,
-	.brings = dns_brings,
+	.brings = door_brings_nothing, /* identity is the address's */
 	.status = dns_status,
-	.may_follow = udp_may_follow,
+	.may_follow = door_ends,
 	.refuse = dns_refuse,
 };

@@ -18,19 +18,11 @@ socks_begin(struct hearing *h, const struct snapshot *s)
 }
 
 static enum heard
-refused(struct exchange *x, enum reason reason, const char *error)
-{
-	x->reason = reason;
-	x->error = error;
-	return HEARD_NOTHING;
-}
-
-static enum heard
 not_socks(struct hearing *h, struct exchange *x, const struct socks_read *r)
 {
 	h->at = (int64_t)(h->used + r->at);
 	h->rep = r->rep;
-	return refused(x, REASON_REQUEST_MALFORMED, r->error);
+	return door_refused(x, REASON_REQUEST_MALFORMED, r->error);
 }
 
 /* A login is wanted where anybody has one; where nobody has, whatever was sent is as good
@@ -53,7 +45,7 @@ take_offer(struct hearing *h, struct exchange *x, struct str in)
 	}
 	h->used += r.used;
 	if (!offer.has_login && !offer.has_none)
-		return refused(x,
+		return door_refused(x,
 		    wants_login ? REASON_SESSION_REQUIRED : REASON_REQUEST_MALFORMED,
 		    "the client offers neither a password nor to go without one");
 	if (!offer.has_login || (offer.has_none && !wants_login)) {
@@ -132,7 +124,7 @@ take_ask(struct hearing *h, struct exchange *x, struct str in)
 	host = ask.is_addr ? str_of(addr_text(text, &ask.addr)) : ask.name;
 	x->reason = ask_destination(&x->ask, host, ask.port, &why);
 	if (x->reason != REASON_NONE)
-		return refused(x, x->reason, why);
+		return door_refused(x, x->reason, why);
 	h->used += r.used;
 	return HEARD_ASK;
 }
@@ -185,13 +177,6 @@ socks_status(const struct exchange *x)
 	return x->conn->rq->heard.phase == SOCKS_ASK ? reply_of(x) : 0;
 }
 
-static bool
-socks_may_follow(const struct exchange *x)
-{
-	(void)x;
-	return false;
-}
-
 /* In the words of the message that is due; who does not speak SOCKS would not read one.
  */
 static void
@@ -217,6 +202,6 @@ const struct door door_socks = {
 	.hear = socks_hear,
 	.brings = socks_brings,
 	.status = socks_status,
-	.may_follow = socks_may_follow,
+	.may_follow = door_ends,
 	.refuse = socks_refuse,
 };

@@ -12,20 +12,12 @@
 #include "wire/hello.h"
 
 static enum heard
-refused(struct exchange *x, enum reason reason, const char *error)
-{
-	x->reason = reason;
-	x->error = error;
-	return HEARD_NOTHING;
-}
-
-static enum heard
 ask_for(struct exchange *x, struct str host)
 {
 	const char *why = NULL;
 
 	x->reason = ask_destination(&x->ask, host, x->conn->to.port, &why);
-	return x->reason == REASON_NONE ? HEARD_ASK : refused(x, x->reason, why);
+	return x->reason == REASON_NONE ? HEARD_ASK : door_refused(x, x->reason, why);
 }
 
 static enum heard
@@ -87,7 +79,7 @@ hear_hello(struct exchange *x, struct str in)
 	case HELLO_MORE:
 		return HEARD_MORE;
 	case HELLO_BAD:
-		return refused(x, REASON_TLS_MALFORMED, hello.error);
+		return door_refused(x, REASON_TLS_MALFORMED, hello.error);
 	case HELLO_DONE:
 		break;
 	}
@@ -159,22 +151,6 @@ transparent_hear(
 	return is_opaque(x) ? HEARD_ASK : hear_first(h, x, in);
 }
 
-/* There is no place for it: identity is the address's, or the socket's. */
-static enum brought
-transparent_brings(struct auth *out, struct exchange *x)
-{
-	(void)x;
-	*out = (struct auth){ .has_user = false };
-	return BROUGHT_NOTHING;
-}
-
-static bool
-transparent_may_follow(const struct exchange *x)
-{
-	(void)x;
-	return false;
-}
-
 /* In the language it speaks, if that is known. */
 static void
 transparent_refuse(struct buf *out, const struct exchange *x, bool closes, int64_t at)
@@ -206,8 +182,8 @@ const struct door door_transparent = {
 	.is_eager = true,
 	.begin = door_begin,
 	.hear = transparent_hear,
-	.brings = transparent_brings,
+	.brings = door_brings_nothing, /* identity is the address's */
 	.status = transparent_status,
-	.may_follow = transparent_may_follow,
+	.may_follow = door_ends,
 	.refuse = transparent_refuse,
 };
