@@ -9,8 +9,8 @@
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 
-#define EXAMPLE_MOST 24 /* each of its bytes is tried as the one that goes on for long \
-			 */
+/* Each byte of an example is tried as the one that goes on for long. */
+#define EXAMPLE_MOST 24
 
 /* As YAML writes it in single quotes; false: it cannot. */
 static bool
