@@ -35,7 +35,7 @@ static const char help[] =
     "      --java-store FILE  the same as PKCS#12, for Java\n"
     "      --no-proxy HOST    a host that is not to be asked for by the proxy\n"
     "      --token-file FILE  prints the token in FILE, too, wherever one is looked for\n"
-    "      --format FORMAT    shell (default), docker (for --env-file), dotenv, json\n"
+    "      --format FORMAT    shell (default), docker (an env file), dotenv, json\n"
     "      --help             this text\n"
     "\n"
     "Without -c, --proxy and --gateway: a proxy on 127.0.0.1:3128.\n";
