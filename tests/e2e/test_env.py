@@ -14,6 +14,8 @@ from rig import origin as origins
 from rig.weir import binary
 from rules import https
 
+pytestmark = pytest.mark.command
+
 NAME = "allowed.test"
 ODD = "a'b\"c$(touch broken)`x`\\ z"
 TOKEN = ".".join(["head", "claims", "sign"]) + "+/="

@@ -14,6 +14,8 @@ from rig.client import Client
 from rig.weir import WAIT, Manager, binary, free_port, wait_for
 from rules import http, tcp
 
+pytestmark = pytest.mark.single
+
 NAME = "allowed.test"
 
 

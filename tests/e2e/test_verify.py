@@ -17,6 +17,8 @@ from rig.weir import binary, wait_for
 from rules import https, tcp
 from test_sessions import SECRET, sessions
 
+pytestmark = pytest.mark.single
+
 NFT = pathlib.Path(__file__).resolve().parents[2] / "contrib/nftables"
 NAME, OTHER = "allowed.test", "other.test"
 AT4, AT6 = netns.PUB1, netns.PUB6
@@ -68,7 +70,7 @@ def doors(weir, origin, authority, outside, sandbox):
         one = weir([https(NAME, port), *rules], config=dict({
             "listen": listen, "sessions": {"required": False, "default": {"sid": "s1", "tenant": "acme", "budget": {
                 "sessionUsd": "1"}}}}, **(config or {})), **how)
-        one.words = ["--allow", "%s:%d" % (NAME, port), "--deny", OTHER, *WAYS, "--timeout", "10s", "--json"]
+        one.words = ["--allow", "%s:%d" % (NAME, port), "--deny", OTHER, *WAYS, "--timeout", "4s", "--json"]
         for door, number in PORTS.items():
             one.words += ["--" + door, "%s:%d" % (WEIR, number)]
         return one
@@ -330,7 +332,7 @@ def beside(weir, origin, authority, outside, net, dns, tmp_path):
             text = text.replace(old, new)
         (tmp_path / "changed.nft").write_text(text)
         netns.nft(tmp_path / "changed.nft")
-        return ["--allow", NAME, "--deny", OTHER, *WAYS, "--timeout", "10s", "--json", "--transparent",
+        return ["--allow", NAME, "--deny", OTHER, *WAYS, "--timeout", "4s", "--json", "--transparent",
                 "--dns", "127.0.0.1:15053"]
     yield make
     netns.nft_flush()
