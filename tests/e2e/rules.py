@@ -47,3 +47,8 @@ def until_refused(ask, status, reason, timeout=WAIT):
         return answers[-1] is not None and answers[-1].status != 200
     wait_for(is_over, timeout, reason)
     return is_refusal(answers[-1], status, reason)
+
+
+def in_order(records):
+    """As they began: several threads write them as they end."""
+    return sorted(records, key=lambda record: record["ts"])

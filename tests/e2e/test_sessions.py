@@ -11,7 +11,7 @@ import pytest
 
 from rig import token as tokens
 from rig.weir import WAIT, wait_for
-from rules import http, https, is_refusal, tcp
+from rules import http, https, in_order, is_refusal, tcp
 
 NAME, URL = "allowed.test", "http://allowed.test/"
 SECRET = tokens.new_secret()
@@ -42,7 +42,7 @@ def tunnel(connection, token, target):
 
 
 def last(proxy, n):
-    return proxy.finals(n)[n - 1]
+    return in_order(proxy.finals(n))[n - 1]
 
 
 # -- who is asked for
@@ -217,7 +217,7 @@ def test_a_profile_has_policies_of_its_own(weir, upstream, connect, tmp_path):
     assert ask(client, token, "http://other.test/").status == 200
     is_refusal(ask(client, token), 403, "host_not_allowed")
     assert ask(client, tokens.mint(SECRET, "s2")).status == 200
-    assert [(r.get("profile"), r["layer"]) for r in proxy.finals(3)] == [("ci", "ci"), ("ci", "ci"), (None, "test")]
+    assert [(r.get("profile"), r["layer"]) for r in in_order(proxy.finals(3))] == [("ci", "ci"), ("ci", "ci"), (None, "test")]
 
 
 def test_a_reload_judges_open_tunnels_by_their_claims_too(guarded, echo, connect):
@@ -363,7 +363,7 @@ def test_curl_brings_its_token_when_asked(guarded, upstream):
     told = subprocess.run(["curl", "-sS", "-m", "60", "--proxy-anyauth", "-x", "http://weir:%s@%s" % (token, proxy.address), URL],
                           capture_output=True)
     assert told.stdout == b"ok", told.stderr
-    assert [r["reason"] for r in proxy.finals(2)] == ["session_required", "ok"]
+    assert [r["reason"] for r in in_order(proxy.finals(2))] == ["session_required", "ok"]
 
 
 def test_git_clones_through_a_407(guarded, authority, origin, tmp_path):
