@@ -108,6 +108,7 @@ read_pem(struct redact_stream *s, size_t from, size_t end)
 		return from + n;
 	case PEM_NOT:
 		s->is_in_pem = false;
+		s->pem_end = from;
 		return from;
 	}
 	return from;
@@ -128,7 +129,11 @@ text_end(struct redact_stream *s, size_t end)
 		}
 	}
 	end = s->is_in_pem ? s->pem_line : end;
-	return s->begin + join_open(piece(s, s->begin, end)); /* they stay together */
+	size_t open = s->begin + join_open(piece(s, s->begin, end));
+	/* a key in a block's last line: all stay together, unless that were for ever */
+	if (open < s->pem_end && end - s->begin <= STREAM_PEM_MAX)
+		return s->begin;
+	return open;
 }
 
 /* The rest of a block whose mark is out; its newline stays, as behind any block. */

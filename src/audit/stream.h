@@ -29,7 +29,7 @@ struct redact_stream {
 	bool is_in_pem;                /* text: a block is open ... */
 	struct pem pem;
 	size_t pem_line;      /* ... that began in the line here */
-	size_t pem_end;       /* behind the last block that has its end */
+	size_t pem_end;       /* behind the last block that ended */
 	bool is_dropping_pem; /* it is too long: its mark is out, its rest is dropped */
 	size_t gone;          /* bytes of the input before what is held */
 	redact_told *told;    /* instead of giving out: what was found, and where */

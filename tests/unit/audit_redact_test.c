@@ -148,6 +148,8 @@ static const struct {
 	    "x Private|-Lines: 1\nabcd\n-----END A----- Private|-Lines: 2\nefgh\n"
 	    "-----END B----- y\nz",
 	    "x #pem# #pem# y\nz" },
+	{ "a key in the last line of a key's block", REDACT_TEXT,
+	    "Private|-Lines:\nCookie:\nPrivate|-Lines:s\nx\ny", "#pem#\n#pem#\nx\ny" },
 	{ "half an escape in the line before", REDACT_URL, "\033\nm-U):p\n\\u12\n3-U):p",
 	    NULL },
 	{ "a forged mark", REDACT_TEXT, "password=~redacted.nosuch.k1.00000000|0000~",
