@@ -149,7 +149,7 @@ static const struct {
 	    "-----END B----- y\nz",
 	    "x #pem# #pem# y\nz" },
 	{ "a key in the last line of a key's block", REDACT_TEXT,
-	    "Private|-Lines:\nCookie:\nPrivate|-Lines:s\nx\ny", "#pem#\n#pem#\nx\ny" },
+	    "Private|-Lines:\nCookie:\nPrivate|-Lines:s\n- x\n", "#pem#\n#pem#\n- x\n" },
 	{ "half an escape in the line before", REDACT_URL, "\033\nm-U):p\n\\u12\n3-U):p",
 	    NULL },
 	{ "a forged mark", REDACT_TEXT, "password=~redacted.nosuch.k1.00000000|0000~",
