@@ -25,7 +25,9 @@ take_flight(SSL *ssl, const char *name, struct buf *to)
 	}
 	SSL_set_bio(ssl, in, out); /* both are the connection's now */
 	SSL_set_connect_state(ssl);
-	if (SSL_set_tlsext_host_name(ssl, name) != 1)
+	/* SSL_set_tlsext_host_name() casts a const away */
+	if (SSL_ctrl(ssl, SSL_CTRL_SET_TLSEXT_HOSTNAME, TLSEXT_NAMETYPE_host_name,
+		(void *)(uintptr_t)name) != 1)
 		return false;
 	(void)SSL_do_handshake(ssl);
 	long n = BIO_get_mem_data(out, &bytes);
