@@ -98,9 +98,10 @@ see_exchange(struct past *p, struct str line, struct str id, struct str rest)
 static struct str
 event_of(struct str line)
 {
+	struct str id, rest;
 	size_t at, end;
 
-	if (!str_starts(line, str_of(before_ts)) ||
+	if (!str_starts(line, str_of(before_ts)) || read_id(line, &id, &rest) ||
 	    !find_end(str_sub(line, 0, EVENT_WITHIN), system_event, &at))
 		return STR_NONE;
 	line = str_sub(line, at, line.n);
