@@ -454,7 +454,8 @@ join_find(struct str text, struct spans *spans, struct joins *joins)
 			continue;
 		struct group g = group_of(text, &l, &h);
 		work += g.next - l.begin;
-		joins_add(joins, l.begin, g.next);
+		/* with the line at which it was seen to end */
+		joins_add(joins, l.begin, line_at(text, g.next).next);
 		at = g.next;
 		if (!value_is_harmless(str_sub(text, g.from, g.to - g.from)))
 			spans_add(spans, (struct span){ .from = g.from,

@@ -15,7 +15,8 @@
 #define JOIN_LINES 16
 #define JOIN_BYTES 4096
 
-/* Where lines belong together, in order, whether there is a value in them or not. */
+/* Where lines belong together, in order, whether there is a value in them or not: what
+ * changes in one of them may change what the others say. */
 struct joins {
 	struct joined {
 		size_t from, to; /* `to` is where the next line begins */

@@ -150,6 +150,8 @@ static const struct {
 	    "x #pem# #pem# y\nz" },
 	{ "a key in the last line of a key's block", REDACT_TEXT,
 	    "Private|-Lines:\nCookie:\nPrivate|-Lines:s\n- x\n", "#pem#\n#pem#\n- x\n" },
+	{ "a key's block in what is below a key", REDACT_TEXT,
+	    "Cookie:>\n ePrivate|-Lines:\n- x\n", "Cookie:>\n #cookie#\n- x\n" },
 	{ "half an escape in the line before", REDACT_URL, "\033\nm-U):p\n\\u12\n3-U):p",
 	    NULL },
 	{ "a forged mark", REDACT_TEXT, "password=~redacted.nosuch.k1.00000000|0000~",
