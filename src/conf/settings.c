@@ -343,12 +343,9 @@ check_whole(const struct load *load)
 void
 settings_check_listener(const struct settings *s, struct report *rep)
 {
-	const struct texts *doors[] = { &s->listen_proxy, &s->listen_gateway,
-		&s->listen_socks5, &s->listen_dns, &s->listen_transparent };
-	size_t n = 0;
+	size_t n = s->listen_proxy.n + s->listen_gateway.n + s->listen_socks5.n +
+		   s->listen_dns.n + s->listen_transparent.n;
 
-	for (size_t i = 0; i < sizeof(doors) / sizeof(*doors); i++)
-		n += doors[i]->n;
 	if (n == 0)
 		key_finding(s, rep, SEVERITY_ERROR, "listen.proxy", "no_listener",
 		    "no door names a place to listen at, so nobody could use this weir: "

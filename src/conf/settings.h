@@ -56,7 +56,8 @@ struct settings {
 	int log_level, log_format; /* enum log_level, log_format */
 
 	int boundary_kind; /* enum boundary */
-	struct texts listen_gateway, listen_socks5, listen_dns, listen_transparent, listen_admin;
+	struct texts listen_gateway, listen_socks5, listen_dns, listen_transparent,
+	    listen_admin;
 	struct session_profiles profiles;
 	struct credentials credentials;
 	bool sessions_required;
