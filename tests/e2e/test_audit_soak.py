@@ -72,6 +72,11 @@ def hidden(secret):
     return "/" + ";".join("x=" + g for i, g in enumerate(guises(secret)) if i != 6)
 
 
+def no_colon(q):
+    """What stands before a colon is a field's name, and what stands behind it goes to the origin."""
+    return q.replace(":", "%3A")
+
+
 CHUNKED = ("Transfer-Encoding: chunked",)
 POLITE = {  # the connection goes on; s: the secret, q: the same in percent escapes
     "path": ("fh", lambda s, q: at("/a/%s/b" % q)),
@@ -82,14 +87,15 @@ POLITE = {  # the connection goes on; s: the secret, q: the same in percent esca
     "name in a query": ("fh", lambda s, q: at("/?%s=1" % q)),
     "fields": ("fhb", lambda s, q: at("/", *fields(q))),
     "fields, to an origin": ("fhb", lambda s, q: at("/?q=" + q, *fields(q), "Authorization: Basic " + basic(s), host=NAME)),
-    "name of a field": ("fhb", lambda s, q: at("/", "X-%s: 1" % q, host=NAME)),
+    "name of a field": ("fhb", lambda s, q: at("/", "X-%s: 1" % no_colon(q), host=NAME)),
     "body": ("fhb", lambda s, q: at("/", "Content-Length: %d" % len(s), host=NAME, method="POST", body=s)),
     "trailers": ("fhb", lambda s, q: at("/", *CHUNKED, host=NAME, method="POST", body="1;%s\r\nx\r\n0\r\nX-T: %s\r\n\r\n" % (q, q))),
 }
 RUDE = {  # it does not
     "userinfo of a URL": ("fhb", lambda s, q: ask("http://user:%s@nowhere.test/" % q)),
     "userinfo of a CONNECT": ("fhb", lambda s, q: ask("user:%s@nowhere.test:443" % q, method="CONNECT")),
-    "userinfo, raw": ("fh", lambda s, q: ask("http://user:%s@nowhere.test/" % s)),
+    # but for the slash, at which the authority would end: "http://user:7/..." is a host and its port
+    "userinfo, raw": ("fh", lambda s, q: ask("http://user:%s@nowhere.test/" % s.replace("/", "%2F"))),
     "host": ("l", lambda s, q: ask("http://%s.nowhere.test/" % s, host=s + ".nowhere.test")),
     "host of a CONNECT": ("l", lambda s, q: ask(s + ".nowhere.test:443", method="CONNECT", host=s + ".nowhere.test:443")),
     "port": ("fh", lambda s, q: ask("nowhere.test:" + q, method="CONNECT")),
@@ -99,7 +105,7 @@ RUDE = {  # it does not
     "scheme": ("fh", lambda s, q: ask(q + "://nowhere.test/")),
     "fragment": ("fhb", lambda s, q: at("/#access_token=" + q)),
     "no HTTP": ("fh", lambda s, q: "%s\r\n\r\n" % s),
-    "no field": ("fhb", lambda s, q: at("/", q)),
+    "no field": ("fhb", lambda s, q: at("/", no_colon(q))),
     "blank before a colon": ("fhb", lambda s, q: at("/", "%s : %s" % (q, q))),
     "folded field": ("fhb", lambda s, q: at("/", "X-A: 1", " " + s)),
     "control character": ("fhb", lambda s, q: at("/", "Authorization: \x01" + s)),
