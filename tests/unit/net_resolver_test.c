@@ -618,9 +618,13 @@ test_one_asker_leaves_room_for_the_others(void **state)
 	assert_int_equal(a[299].found.err, ERR_FULL);
 	struct host h = host("both.test");
 	other = (struct answer){ .loop = f.loop, .waiting = &f.waiting };
-	f.waiting = 1;
-	resolver_start(f.resolver, STR("two"), &h, on_found, &other);
-	wait_for_stop(f.loop);
+	/* there is room; on a busy machine the burst may cost its answer, too */
+	for (int i = 0; i < 5 && other.found.count == 0; i++) {
+		f.waiting = 1;
+		resolver_start(f.resolver, STR("two"), &h, on_found, &other);
+		wait_for_stop(f.loop);
+		assert_int_not_equal(other.found.err, ERR_FULL);
+	}
 	assert_true(other.found.count > 0); /* one family may be late, and left out */
 	end(&f);
 }
