@@ -62,7 +62,8 @@ answer_from_pool(struct conn *c)
 
 	if (!names_give(c->e->names, str_of(conn_share(c, text)), host_str(&x->ask.host),
 		&a, loop_now(c->e->loop), keep)) {
-		x->error = "the client has as many names as dns.door.names lets it";
+		x->error = "the client has as many names as dns.door.names lets it, or "
+			   "too many clients have some";
 		return answer_refuse(c, REASON_OVERLOADED);
 	}
 	keep_answer(x, &a);

@@ -11,6 +11,7 @@
 #include "proxy/exchange.h"
 #include "wire/auth.h"
 #include "wire/dns_query.h"
+#include "wire/hello.h"
 #include "wire/socks.h"
 
 /* How far a SOCKS client's handshake is. */
@@ -33,6 +34,10 @@ struct hearing {
 	struct dns_query query;
 	bool is_framed;  /* over TCP, behind its length */
 	bool is_dropped; /* what was sent has no answer */
+	/* of a client that was led here */
+	bool is_nameless; /* nothing but its first bytes can say where it wants to go */
+	struct hello_reader hello;
+	size_t fed; /* bytes that the hello's reader has taken; 0: it is not begun */
 };
 
 enum heard {

@@ -9,7 +9,6 @@
 #include "proxy/conn.h"
 #include "proxy/glimpse.h"
 #include "proxy/origin_way.h"
-#include "wire/hello.h"
 
 static enum heard
 ask_for(struct exchange *x, struct str host)
@@ -66,16 +65,27 @@ is_opaque(struct exchange *x)
 
 /* ---- by the first bytes */
 
-static enum heard
-hear_hello(struct exchange *x, struct str in)
+static bool
+begin_hello(struct hearing *h, struct exchange *x)
 {
-	struct hello_reader reader;
+	unsigned char *message = arena_alloc(&x->arena, HELLO_MAX);
+
+	if (message != NULL)
+		hello_reader_init(&h->hello, message);
+	return message != NULL;
+}
+
+static enum heard
+hear_hello(struct hearing *h, struct exchange *x, struct str in)
+{
 	struct hello hello;
 	size_t used;
 
-	/* from its beginning each time: what came so far fits, and is read once mostly */
-	hello_reader_init(&reader, (unsigned char *)x->conn->e->scratch);
-	switch (hello_read(&reader, in, &used, &hello)) {
+	if (h->fed == 0 && !begin_hello(h, x))
+		return door_refused(x, REASON_OVERLOADED, "there is no room for a hello");
+	in = str_sub(in, h->fed, in.n);
+	h->fed += in.n;
+	switch (hello_read(&h->hello, in, &used, &hello)) {
 	case HELLO_MORE:
 		return HEARD_MORE;
 	case HELLO_BAD:
@@ -128,27 +138,39 @@ hear_first(struct hearing *h, struct exchange *x, struct str in)
 	if (in.n == 0)
 		return HEARD_MORE;
 	if (glimpse_is_tls(in))
-		return hear_hello(x, in);
+		return hear_hello(h, x, in);
 	if (may_be_http(in))
 		return hear_request(h, x, in);
 	return ask_for_address(x); /* neither: only a rule for the address could help */
+}
+
+/* Once, before a byte is waited for. */
+static enum heard
+look(struct hearing *h, struct exchange *x)
+{
+	char name[NAMES_NAME_MAX + 1];
+
+	if (has_name(x, name))
+		return ask_for(x, str_of(name));
+	if (is_of_pool(x)) /* and stands for nothing: no byte will say more */
+		return ask_for_address(x);
+	h->is_nameless = !is_opaque(x);
+	return h->is_nameless ? HEARD_MORE : HEARD_ASK;
 }
 
 static enum heard
 transparent_hear(
     struct hearing *h, struct exchange *x, const struct exchange *outer, struct str in)
 {
-	char name[NAMES_NAME_MAX + 1];
+	enum heard heard = HEARD_MORE;
 
 	(void)outer;
 	x->kind = RECORD_TRANSPARENT;
 	if (!h->is_halfway) /* what may be asked depends on who it is */
 		return HEARD_WHO;
-	if (has_name(x, name))
-		return ask_for(x, str_of(name));
-	if (is_of_pool(x)) /* and stands for nothing: no byte will say more */
-		return ask_for_address(x);
-	return is_opaque(x) ? HEARD_ASK : hear_first(h, x, in);
+	if (!h->is_nameless)
+		heard = look(h, x);
+	return heard == HEARD_MORE ? hear_first(h, x, in) : heard;
 }
 
 /* In the language it speaks, if that is known. */

@@ -121,13 +121,14 @@ forget_stale(struct shard *s, msec now)
 	}
 }
 
+/* NULL: there are too many. */
 static struct client_names *
 client_of(struct shard *s, struct str client)
 {
 	struct client_names *c = map_get(&s->clients, client);
 	char *copy;
 
-	if (c != NULL)
+	if (c != NULL || s->clients.n >= NAMES_CLIENTS_MOST / SHARDS)
 		return c;
 	c = mem_zalloc(sizeof(*c) + client.n);
 	copy = (char *)(c + 1);
@@ -190,8 +191,8 @@ names_give(struct names *n, struct str client, struct str name, struct addr *out
 	pthread_mutex_lock(&s->lock);
 	forget_stale(s, now);
 	c = client_of(s, client);
-	one = map_get(&c->by_name, name);
-	if (one == NULL)
+	one = c != NULL ? map_get(&c->by_name, name) : NULL;
+	if (c != NULL && one == NULL)
 		one = new_name(n, c, name, now);
 	if (one != NULL) {
 		one->until = now + keep_ms;

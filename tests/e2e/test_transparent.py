@@ -158,7 +158,7 @@ def test_who_names_nobody_gets_nowhere(led, way, dns, first, reason):
 
 def test_a_hello_in_single_bytes_is_read(led, way, dns):
     led([https(NAME, 443)], {"limits": {"head_timeout": "60s"}})
-    first = hello.hello("other.test")
+    first = hello.hello("other.test", size=3000)
     with way.box.connect(SOMEWHERE, 443) as sock:
         for i in range(len(first)):
             sock.sendall(first[i:i + 1])

@@ -113,6 +113,25 @@ test_clients_that_have_nothing_left_are_forgotten(void **state)
 }
 
 static void
+test_clients_are_bounded_and_those_that_are_known_go_on(void **state)
+{
+	struct names *n = names_new(&pool, 8);
+	char client[32];
+	size_t refused = 0;
+
+	(void)state;
+	given(n, ANN, "a.test", 0);
+	for (int i = 0; i < 2 * NAMES_CLIENTS_MOST; i++) {
+		struct addr a;
+		snprintf(client, sizeof(client), "spoofed%d", i);
+		refused += !names_give(n, str_of(client), STR("a.test"), &a, 0, 100);
+	}
+	assert_true(refused > NAMES_CLIENTS_MOST / 2);
+	assert_string_equal(given(n, ANN, "b.test", 0), "198.18.0.1");
+	names_free(n);
+}
+
+static void
 test_a_pool_of_one_address_is_a_pool(void **state)
 {
 	static const struct prefix one = V4_PREFIX(127, 0, 0, 1, 32);
@@ -133,6 +152,7 @@ main(void)
 		cmocka_unit_test(test_who_has_all_gets_no_more_until_the_oldest_is_over),
 		cmocka_unit_test(test_an_address_is_given_to_another_name_last),
 		cmocka_unit_test(test_clients_that_have_nothing_left_are_forgotten),
+		cmocka_unit_test(test_clients_are_bounded_and_those_that_are_known_go_on),
 		cmocka_unit_test(test_a_pool_of_one_address_is_a_pool),
 	};
 
