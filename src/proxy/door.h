@@ -63,6 +63,7 @@ struct door {
 	const struct stage_row *way; /* by enum stage */
 	bool is_light;               /* its asks are none of a session's requests */
 	bool is_eager;               /* whoever connects has asked something by that */
+	bool is_unproven;            /* a sender can say that it is at any address */
 	const struct door
 	    *inside; /* who hears plain HTTP in a tunnel; NULL: no tunnels */
 

@@ -113,6 +113,7 @@ const struct door door_dns_udp = {
 	.name = "dns",
 	.way = dns_way,
 	.is_light = true,
+	.is_unproven = true,
 	.begin = dns_begin,
 	.hear = udp_hear,
 	.brings = door_brings_nothing, /* identity is the address's */

@@ -5,6 +5,17 @@
 
 #define WHO_MOST 4096
 
+static msec
+delay_as(struct conn *c, struct str who, int64_t rate)
+{
+	msec now = loop_now(c->e->loop), wait;
+	struct client *share = client_ref(c->e->limits, who, now);
+
+	wait = client_delay_minute(share, rate, now);
+	client_unref(share);
+	return wait;
+}
+
 /* The session's, or the client's where there is none: one must not hide the other's. */
 static msec
 delay_of(struct conn *c)
@@ -12,7 +23,6 @@ delay_of(struct conn *c)
 	const struct exchange *x = c->x;
 	int64_t rate = x->snapshot->settings->limits_refusals;
 	char text[ADDR_TEXT];
-	struct client *share;
 	struct buf who;
 	msec wait;
 
@@ -23,11 +33,19 @@ delay_of(struct conn *c)
 	if (x->grant != NULL)
 		buf_fmt(&who, " %.*s/%.*s/%.*s", STR_ARG(x->grant->issuer),
 		    STR_ARG(x->grant->tenant), STR_ARG(x->grant->sid));
-	share = client_ref(c->e->limits, buf_view(&who), loop_now(c->e->loop));
-	wait = client_delay_minute(share, rate, loop_now(c->e->loop));
-	client_unref(share);
+	wait = delay_as(c, buf_view(&who), rate);
 	buf_fini(&who);
 	return wait;
+}
+
+/* Who can be anybody has as many records as one: else a flood would fill the log. */
+static bool
+is_one_of_many(struct conn *c)
+{
+	int64_t rate = c->x->snapshot->settings->limits_refusals;
+
+	return c->door->is_unproven && rate > 0 &&
+	       delay_as(c, STR("refused unproven"), rate) > 0;
 }
 
 msec
@@ -42,7 +60,7 @@ refusals_count(struct conn *c)
 	wait = delay_of(c);
 	if (wait > 0)
 		x->flags |= FLAG_DELAYED;
-	x->is_summed = wait > 0;
+	x->is_summed = wait > 0 || is_one_of_many(c);
 	return wait;
 }
 

@@ -264,6 +264,18 @@ def test_refused_questions_beyond_the_limit_are_one_record(door):
     assert sum(int(r["count"]) for r in sums) == 17, sums
 
 
+def test_a_sender_that_says_it_is_many_has_the_records_of_one(door, net):
+    """A datagram's source is what it says: each of these would have a limit of its own."""
+    one = door([https(NAME)], address="192.0.2.1", config={"limits": {"refusals": "3/min"}})
+    with netns.inside(net.outside):
+        for i in range(1, 21):
+            assert one.ask("other.test", source="93.184.215.%d" % i).rcode == NXDOMAIN
+    assert one.weir.stop() == 0
+    records = one.weir.audit()
+    assert len([r for r in records if r["kind"] == "dns"]) == 3
+    assert sum(int(r["count"]) for r in records if r.get("event") == "sum") == 17
+
+
 def test_drain_ends_the_door(door):
     one = door([https(NAME)])
     assert one.ask(NAME).rcode == NOERROR
