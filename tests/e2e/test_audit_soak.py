@@ -142,7 +142,7 @@ SOCKS = {  # at the SOCKS5 door
 LIES = {  # what an origin answers
     "status": lambda s: "HTTP/1.1 2oo %s\r\n\r\n" % s,
     "version": lambda s: "%s 200 OK\r\n\r\n" % s,
-    "no field": lambda s: "HTTP/1.1 200 OK\r\n%s\r\n\r\n" % s,
+    "no field": lambda s: "HTTP/1.1 200 OK\r\n%s\r\n\r\n" % no_colon(s),
     "field": lambda s: "HTTP/1.1 200 OK\r\nX-A: \x01%s\r\n\r\n" % s,
     "length": lambda s: "HTTP/1.1 200 OK\r\nContent-Length: %s\r\n\r\n" % s,
     "coding": lambda s: "HTTP/1.1 200 OK\r\nTransfer-Encoding: %s\r\n\r\n" % s,
