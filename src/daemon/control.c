@@ -656,8 +656,8 @@ give_door(struct control *c, const struct open_socket *o)
 		if (o->at.is_udp)
 			worker_hear(c->worker[w], fd, o->door);
 		else
-			worker_listen(
-			    c->worker[w], fd, o->door, o->at.is_unix ? o->source : NULL);
+			worker_listen(c->worker[w], fd, o->door,
+			    o->at.is_unix ? o->source : NULL, o->is_inherited);
 	}
 }
 

@@ -11,6 +11,7 @@
 
 #include "base/err.h"
 #include "base/log.h"
+#include "net/inherit.h"
 
 /* Where the listeners of a setting lead. */
 static const struct {
@@ -70,11 +71,37 @@ bind_all(struct open_socket *o, size_t want, struct buf *why)
 	return 0;
 }
 
+/* What is open so far, and what can be had without opening it. */
+struct opening {
+	struct sockets *s;
+	struct inherited in;
+	size_t workers;
+};
+
 static int
-open_one(struct sockets *s, const char *text, enum socket_kind kind,
-    const struct door *door, bool is_udp, size_t workers)
+take_over(struct open_socket *o, int fd, struct buf *why)
 {
-	struct open_socket *o = &s->p[s->n];
+	o->is_inherited = true;
+	o->fd = mem_zalloc(sizeof(*o->fd));
+	o->fd[o->nfd++] = fd;
+	return listener_adopt(fd, &o->at, why);
+}
+
+static int
+open_at(struct opening *op, struct open_socket *o, struct buf *why)
+{
+	int fd = inherit_take(&op->in, &o->at);
+
+	if (fd >= 0)
+		return take_over(o, fd, why);
+	return bind_all(o, o->door == NULL || o->at.is_unix ? 1 : op->workers, why);
+}
+
+static int
+open_one(struct opening *op, const char *text, enum socket_kind kind,
+    const struct door *door, bool is_udp)
+{
+	struct open_socket *o = &op->s->p[op->s->n];
 	struct buf why;
 	int err;
 
@@ -83,12 +110,11 @@ open_one(struct sockets *s, const char *text, enum socket_kind kind,
 		return ERR_INVALID; /* settings checked it */
 	o->at.is_udp = is_udp;
 	o->at.is_transparent = door == &door_transparent;
-	s->n++;
+	op->s->n++;
 	if (o->at.is_unix)
 		snprintf(o->source, sizeof(o->source), "unix:%s", o->at.path);
 	buf_init(&why, 1024);
-	err = bind_all(o, o->door == NULL || o->at.is_unix ? 1 : workers, &why);
-	if (err != 0)
+	if ((err = open_at(op, o, &why)) != 0)
 		log_error("cannot listen", "address", text, "why", buf_cstr(&why));
 	buf_fini(&why);
 	return err;
@@ -96,47 +122,88 @@ open_one(struct sockets *s, const char *text, enum socket_kind kind,
 
 /* Everything of one setting; the last error of it. */
 static int
-open_list(struct sockets *s, const struct texts *list, const char *key, size_t workers)
+open_list(struct opening *op, const struct texts *list, const char *key)
 {
 	size_t k = kind_of(key);
 	int err = 0, one;
 
 	for (size_t i = 0; i < list->n; i++) {
-		one =
-		    open_one(s, list->p[i], kinds[k].kind, kinds[k].door, false, workers);
+		one = open_one(op, list->p[i], kinds[k].kind, kinds[k].door, false);
 		if (one == 0 && kinds[k].udp_door != NULL)
-			one = open_one(s, list->p[i], kinds[k].kind, kinds[k].udp_door,
-			    true, workers);
+			one = open_one(
+			    op, list->p[i], kinds[k].kind, kinds[k].udp_door, true);
 		err = one != 0 ? one : err;
 	}
 	return err;
 }
 
+static int
+open_inherited(struct opening *op)
+{
+	struct buf why;
+	int err;
+
+	buf_init(&why, 1024);
+	if ((err = inherit_open(&op->in, &why)) != 0)
+		log_error("cannot listen", "why", buf_cstr(&why));
+	buf_fini(&why);
+	return err;
+}
+
+static int
+refuse_left(const struct opening *op)
+{
+	const struct listen_at *at = inherit_left(&op->in);
+	char text[128];
+
+	if (at == NULL)
+		return 0;
+	log_error("a socket was handed over that no listener of the configuration names",
+	    "address", listen_at_text(text, at), "protocol",
+	    at->is_udp ? "udp" : "stream", "remedy",
+	    "name it under listen, or take it out of the .socket unit");
+	return ERR_INVALID;
+}
+
 int
 sockets_open(struct sockets *s, const struct settings *set, size_t workers)
 {
+	struct opening op = { .s = s, .workers = workers };
 	const struct texts *list;
 	const char *key;
 	int err = 0, one;
 
 	*s = (struct sockets){ 0 };
 	s->p = mem_zalloc((count_listeners(set) + 1) * sizeof(*s->p));
+	err = open_inherited(&op);
 	for (size_t i = 0; (list = settings_listeners(set, i, &key)) != NULL; i++)
-		if ((one = open_list(s, list, key, workers)) != 0)
+		if ((one = open_list(&op, list, key)) != 0)
 			err = one;
+	if (err == 0)
+		err = refuse_left(&op);
+	inherit_close(&op.in);
 	if (err != 0)
 		sockets_close(s);
 	return err;
 }
 
+/* Looking whether somebody is left who accepts would start an inherited one's service. */
+static void
+close_one(const struct open_socket *o)
+{
+	for (size_t k = 0; k < o->nfd; k++)
+		if (o->is_inherited)
+			close(o->fd[k]);
+		else
+			listener_unbind(o->fd[k], &o->at);
+	free(o->fd);
+}
+
 void
 sockets_close(struct sockets *s)
 {
-	for (size_t i = 0; i < s->n; i++) {
-		for (size_t k = 0; k < s->p[i].nfd; k++)
-			listener_unbind(s->p[i].fd[k], &s->p[i].at);
-		free(s->p[i].fd);
-	}
+	for (size_t i = 0; i < s->n; i++)
+		close_one(&s->p[i]);
 	free(s->p);
 	*s = (struct sockets){ 0 };
 }

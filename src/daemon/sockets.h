@@ -1,8 +1,8 @@
 /*
  * sockets.h - every listening socket of this process, opened before rights are dropped
  *
- * TCP addresses of the proxy get one socket for each worker; Unix sockets are
- * shared by all.  Belongs to main.
+ * TCP addresses of the proxy get one socket for each worker; Unix sockets, and those
+ * that the service manager opened, are shared by all.  Belongs to main.
  */
 #ifndef WEIR_DAEMON_SOCKETS_H
 #define WEIR_DAEMON_SOCKETS_H
@@ -18,6 +18,7 @@ struct open_socket {
 	struct listen_at at;
 	int *fd; /* one, or one for each worker */
 	size_t nfd;
+	bool is_inherited;       /* its file, if it has one, is the service manager's */
 	const struct door *door; /* they lead to it; NULL: to main's own pages */
 	char source[128]; /* of its clients, when it is a Unix socket: "unix:/path" */
 };
@@ -27,7 +28,11 @@ struct sockets {
 	size_t n;
 };
 
-/* 0; else every address that failed is logged, with the remedy, and all are closed. */
+/*
+ * 0; else every address that failed is logged, with the remedy, and all are closed.  A
+ * socket that was handed over and that no setting names is such a failure: who came to
+ * it would wait for ever.
+ */
 int sockets_open(
     struct sockets *s, const struct settings *set, size_t workers) MUST_CHECK;
 void sockets_close(struct sockets *s);

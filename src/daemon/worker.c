@@ -22,6 +22,7 @@ struct entrance {
 	struct listener *listener;   /* or NULL: */
 	struct datagrams *datagrams; /* NULL once nothing more is heard */
 	int fd;
+	bool is_lent;
 	const char *unix_path;
 };
 
@@ -121,10 +122,12 @@ add_entrance(struct worker *w, int fd, const struct door *door, const char *unix
 }
 
 void
-worker_listen(struct worker *w, int fd, const struct door *door, const char *unix_path)
+worker_listen(struct worker *w, int fd, const struct door *door, const char *unix_path,
+    bool is_lent)
 {
 	struct entrance *in = add_entrance(w, fd, door, unix_path);
 
+	in->is_lent = is_lent;
 	in->listener = listener_new(w->engine.loop, fd, on_accepted, in);
 }
 
@@ -215,7 +218,8 @@ drain(void *arg)
 		if (in->listener == NULL)
 			continue;
 		listener_pause(in->listener);
-		shutdown(in->fd, SHUT_RDWR); /* who comes now is told at once */
+		if (!in->is_lent)
+			shutdown(in->fd, SHUT_RDWR); /* who comes is told at once */
 	}
 	conns_drain(&w->engine);
 }

@@ -27,9 +27,12 @@ struct worker_options {
 };
 
 struct worker *worker_new(const struct worker_options *o, const char **why) MUST_CHECK;
-/* Before start.  The fd is borrowed; unix_path (lives on) when it is a Unix socket. */
-void worker_listen(
-    struct worker *w, int fd, const struct door *door, const char *unix_path);
+/*
+ * Before start.  The fd is borrowed; unix_path (lives on) when it is a Unix socket.  A
+ * lent one listens on when this weir no longer does: who comes then waits for the next.
+ */
+void worker_listen(struct worker *w, int fd, const struct door *door,
+    const char *unix_path, bool is_lent);
 /* The same for a socket of datagrams. */
 void worker_hear(struct worker *w, int fd, const struct door *door);
 int worker_start(struct worker *w) MUST_CHECK; /* 0, or the errno that says why not */

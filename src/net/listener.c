@@ -141,18 +141,27 @@ take_any_address(int fd, const struct listen_at *at)
  * that think that they have reached their server.
  */
 static int
+tune(int fd, const struct listen_at *at)
+{
+	int err = 0;
+
+	if (at->is_unix || at->is_udp)
+		return 0;
+	if (at->is_transparent)
+		take_any_address(fd, at);
+	else
+		err = set(fd, IPPROTO_TCP, TCP_DEFER_ACCEPT, 1);
+	return err == 0 ? set(fd, IPPROTO_TCP, TCP_NODELAY, 1) : err;
+}
+
+static int
 bind_tcp(int *out, const struct listen_at *at, bool shares_port)
 {
 	int fd = -1, err = claim(&fd, at, shares_port);
 
 	if (err != 0)
 		return err;
-	if (at->is_transparent)
-		take_any_address(fd, at);
-	else
-		err = set(fd, IPPROTO_TCP, TCP_DEFER_ACCEPT, 1);
-	if (err == 0 && (err = set(fd, IPPROTO_TCP, TCP_NODELAY, 1)) == 0 &&
-	    listen(fd, BACKLOG) != 0)
+	if ((err = tune(fd, at)) == 0 && listen(fd, BACKLOG) != 0)
 		err = errno;
 	if (err != 0)
 		close(fd);
@@ -230,6 +239,17 @@ listener_bind(int *fd, const struct listen_at *at, bool shares_port, struct buf 
 	int number = at->is_unix  ? bind_unix(fd, at)
 		     : at->is_udp ? claim(fd, at, shares_port)
 				  : bind_tcp(fd, at, shares_port);
+
+	if (number == 0)
+		return 0;
+	explain(why, at, number);
+	return ERR_IO;
+}
+
+int
+listener_adopt(int fd, const struct listen_at *at, struct buf *why)
+{
+	int number = tune(fd, at);
 
 	if (number == 0)
 		return 0;

@@ -30,6 +30,9 @@ char *listen_at_text(char out[static 128], const struct listen_at *at);
 int listener_bind(
     int *fd, const struct listen_at *at, bool shares_port, struct buf *why) MUST_CHECK;
 
+/* The same of a socket that somebody else bound there. */
+int listener_adopt(int fd, const struct listen_at *at, struct buf *why) MUST_CHECK;
+
 /*
  * Is a TCP address nobody's?  As above when it is not.  Nobody can connect to what
  * asks: a client taken into a backlog that is closed at once would be cut off.

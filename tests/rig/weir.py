@@ -7,6 +7,7 @@ import shutil
 import signal
 import socket
 import subprocess
+import sys
 import tempfile
 import time
 
@@ -68,11 +69,26 @@ class Manager:
             return False
 
 
+# What a service manager does: the sockets from descriptor 3 on, and whom they are for.
+HAND_OVER = """
+import fcntl, os, sys
+given = [fcntl.fcntl(int(fd), fcntl.F_DUPFD, 100) for fd in sys.argv[1].split(",")]
+for at, fd in enumerate(given):
+    os.dup2(fd, 3 + at)
+    os.close(fd)
+os.environ.update(LISTEN_PID=str(os.getpid()), LISTEN_FDS=str(len(given)))
+os.execv(sys.argv[2], sys.argv[2:])
+"""
+
+
 class Weir:
-    """weir run -c on a configuration made here; use as a context manager or call stop()."""
+    """weir run -c on a configuration made here; use as a context manager or call stop().
+
+    `sockets` are handed over to it.
+    """
 
     def __init__(self, policies, config=None, listen=None, directory=None, arguments=(),
-                 environment=None, preexec=None, start=True, stderr=None):
+                 environment=None, preexec=None, start=True, stderr=None, sockets=()):
         self.is_own = directory is None  # then it goes with the weir
         self.directory = directory or tempfile.mkdtemp(prefix="weir-test-")
         self.config = {"production": False, "state_dir": self.path("state"),
@@ -88,6 +104,7 @@ class Weir:
         self.address = next(doors[door] for door in ("proxy", "gateway", "socks5", "dns", "transparent") if doors.get(door))[0]
         self.log_path = self.path("log")
         self.arguments, self.environment, self.preexec = list(arguments), environment, preexec
+        self.sockets = list(sockets)
         self.process, self._seen, self._records = None, 0, []
         os.makedirs(self.path("state"), exist_ok=True)
         self.write_policies(policies)
@@ -118,9 +135,11 @@ class Weir:
         with Manager() as manager:
             environment = dict(os.environ, NOTIFY_SOCKET=manager.name)
             environment.update(self.environment or {})
+            fds = [sock.fileno() for sock in self.sockets]
+            hand_over = [sys.executable, "-c", HAND_OVER, ",".join(map(str, fds))] if fds else []
             self.process = subprocess.Popen(
-                [binary(), "run", "-c", self.path("weir.yaml"), *self.arguments],
-                stdin=subprocess.DEVNULL, stdout=subprocess.PIPE if self.config["audit"].get("path") == "-"
+                [*hand_over, binary(), "run", "-c", self.path("weir.yaml"), *self.arguments],
+                pass_fds=fds, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE if self.config["audit"].get("path") == "-"
                 else self._log, stderr=self._log, env=environment, preexec_fn=self.preexec)
             is_ours = environment["NOTIFY_SOCKET"] == manager.name
             if wait:
