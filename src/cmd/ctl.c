@@ -22,7 +22,7 @@
 #define PATIENCE_S 10
 
 static const char help[] =
-    "usage: weir ctl [-c FILE | -s SOCKET] COMMAND\n"
+    "usage: weir ctl [-c FILE | -s SOCKET] [option] COMMAND\n"
     "\n"
     "Talks to the admin socket of a running weir and prints its answer, JSON.\n"
     "\n"
@@ -40,6 +40,7 @@ static const char help[] =
     "\n"
     "  -c, --config FILE     the socket is the first of its listen.admin\n"
     "  -s, --socket SOCKET   the socket's path (default: " SOCKET ")\n"
+    "      --token-file FILE arm: the token, in place of standard input\n"
     "      --help            this text\n"
     "\n"
     "Exits 0 when it was done, 1 when weir says no, 69 when it does not answer.\n";
@@ -327,6 +328,7 @@ socket_of(const char *config)
 static const struct option options[] = {
 	{ "config", required_argument, NULL, 'c' },
 	{ "socket", required_argument, NULL, 's' },
+	{ "token-file", required_argument, NULL, 't' },
 	{ "help", no_argument, NULL, 'h' },
 	{ NULL, 0, NULL, 0 },
 };
@@ -349,7 +351,7 @@ command_run(const struct command *c, const char *path, char *const *word, int n)
 int
 cmd_ctl(int argc, char **argv)
 {
-	const char *config = NULL, *path = NULL;
+	const char *config = NULL, *path = NULL, *token = NULL;
 	char *found = NULL;
 	int opt;
 
@@ -361,6 +363,9 @@ cmd_ctl(int argc, char **argv)
 			break;
 		case 's':
 			path = optarg;
+			break;
+		case 't':
+			token = optarg;
 			break;
 		case 'h':
 			fputs(help, stdout);
@@ -377,6 +382,10 @@ cmd_ctl(int argc, char **argv)
 	if (words < c->least || words > c->most)
 		return usage_refuse(
 		    "ctl", "%s takes %d to %d words", c->name, c->least - 1, c->most - 1);
+	if (token != NULL && freopen(token, "re", stdin) == NULL) {
+		fprintf(stderr, "weir ctl: %s: %s\n", token, strerror(errno));
+		return EXIT_NOINPUT;
+	}
 	if (config != NULL && (path = found = socket_of(config)) == NULL)
 		return EXIT_CONFIG;
 	if (path == NULL)

@@ -301,6 +301,14 @@ def test_a_session_bound_to_its_arm_is_good_there_alone(admin, upstream, connect
     is_refusal(ask(connect(by(proxy, 2)), token), 403, "session_not_attached")
 
 
+def test_the_token_to_arm_with_may_be_in_a_file(admin, upstream, connect, tmp_path):
+    proxy = admin()
+    (tmp_path / "token").write_text(tokens.mint(SECRET, "armed") + "\n")
+    assert ctl(proxy, "--token-file", str(tmp_path / "token"), "arm", str(tmp_path / "a"))[0] == 0
+    assert ask(connect(by(proxy, 1))).status == 200
+    assert ctl(proxy, "--token-file", str(tmp_path / "none"), "arm", str(tmp_path / "a"))[0] == 66
+
+
 def test_an_armed_address_speaks_for_who_brings_nothing(admin, upstream, connect):
     proxy = admin()
     assert ctl(proxy, "arm", "127.0.0.1", stdin=tokens.mint(SECRET, "armed"))[0] == 0
