@@ -10,11 +10,14 @@
 #include "cmd/input.h"
 #include "cmd/main.h"
 #include "cmd/usage.h"
+#include "net/interfaces.h"
 #include "wire/url.h"
 
 #define ARENA_MAX ((size_t)1 << 20)
 #define TOKEN_MAX ((size_t)16384)
 #define TIMEOUT_MS 2000
+#define HOST_PORT 80 /* in a target's text; it is asked on others, and without one */
+#define HOSTS_MAX 8
 
 void
 plan_init(struct plan *p)
@@ -267,14 +270,14 @@ has_target(const struct probe_targets *t, const char *where)
 
 /* On loopback the sockets are listed, and need not be guessed. */
 static int
-take_beside(struct plan *p, const char *door)
+take_beside(struct plan *p, const char *at)
 {
 	char where[AUTHORITY_TEXT];
 	struct host host;
 	uint16_t port;
 	int code = EXIT_YES;
 
-	if (door == NULL || authority_parse(&host, &port, str_of(door), 0) != HOST_OK ||
+	if (at == NULL || authority_parse(&host, &port, str_of(at), 0) != HOST_OK ||
 	    is_loopback(&host))
 		return EXIT_YES;
 	for (size_t i = 0; i < sizeof(beside) / sizeof(beside[0]) && code == EXIT_YES;
@@ -283,6 +286,65 @@ take_beside(struct plan *p, const char *door)
 		if (!is_door(p, where) && !has_target(&p->is.over[OVER_BESIDE], where))
 			code = add(p, &p->is.over[OVER_BESIDE], str_of(where));
 	}
+	return code;
+}
+
+/* No engine's: loopback, link-local */
+static const struct prefix no_network[] = {
+	V4_PREFIX(127, 0, 0, 0, 8),
+	V4_PREFIX(169, 254, 0, 0, 16),
+	{ { { [15] = 1 } }, 128 },
+	{ { { 0xfe, 0x80 } }, 10 },
+};
+
+static bool
+is_own(const struct interfaces *i, const struct addr *a)
+{
+	for (size_t k = 0; k < i->nown; k++)
+		if (addr_eq(&i->own[k], a))
+			return true;
+	return false;
+}
+
+/* Engines and hypervisors give a network's first address to the machine they are on. */
+static bool
+first_of(struct endpoint *out, const struct prefix *network)
+{
+	*out = (struct endpoint){ .addr = network->addr, .port = HOST_PORT };
+	out->addr.b[15] |= 1;
+	return network->len < 127 &&
+	       !prefixes_have(no_network, sizeof(no_network) / sizeof(no_network[0]),
+		   &network->addr);
+}
+
+static int
+find_hosts(struct plan *p)
+{
+	struct interfaces here;
+	struct endpoint first;
+	char where[ENDPOINT_TEXT];
+	int code = EXIT_YES;
+
+	if (interfaces_read(&here) != 0)
+		return EXIT_YES;
+	for (size_t i = 0;
+	     i < here.nonlink && p->is.over[OVER_HOST].n < HOSTS_MAX && code == EXIT_YES;
+	     i++)
+		if (first_of(&first, &here.onlink[i]) && !is_own(&here, &first.addr))
+			code = add(p, &p->is.over[OVER_HOST],
+			    str_of(endpoint_text(where, &first)));
+	interfaces_fini(&here);
+	return code;
+}
+
+static int
+take_hosts(struct plan *p)
+{
+	const struct probe_targets *hosts = &p->is.over[OVER_HOST];
+	int code = hosts->n == 0 ? find_hosts(p) : EXIT_YES;
+
+	for (size_t i = 0; i < hosts->n && code == EXIT_YES; i++)
+		code = take_beside(p, hosts->p[i]);
 	return code;
 }
 
@@ -331,7 +393,7 @@ plan_complete(struct plan *p)
 		    "looks tight, too");
 	for (size_t i = 0; i < DOOR_N && code == EXIT_YES; i++)
 		code = take_beside(p, p->is.door[i]);
-	if (code == EXIT_YES)
+	if (code == EXIT_YES && (code = take_hosts(p)) == EXIT_YES)
 		code = fill_in(p);
 	return code == EXIT_YES ? take_resolvers(p) : code;
 }

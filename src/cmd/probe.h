@@ -21,7 +21,8 @@ enum probe_over {
 	OVER_NAMESERVER, /* "ADDRESS:53" that are not weir's */
 	OVER_RESOLVER,   /* those of this system */
 	OVER_METADATA,   /* "ADDRESS:80" */
-	OVER_BESIDE,     /* other ports of the hosts that weir's doors are on */
+	OVER_HOST,       /* the same, of who made the sandbox's network */
+	OVER_BESIDE,     /* other ports of those, and of the hosts of weir's doors */
 	OVER_N
 };
 
@@ -35,7 +36,7 @@ enum probe_door {
 	DOOR_N
 };
 
-#define PROBE_TARGETS_MAX 64
+#define PROBE_TARGETS_MAX 128
 
 struct probe_targets {
 	const char *p[PROBE_TARGETS_MAX];

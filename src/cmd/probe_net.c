@@ -303,7 +303,7 @@ run_ping(struct probe *p)
 	    host.is_literal)
 		err = ping(&t, &host);
 	if (err == 0)
-		probe_bad(p, "it answered: echo requests can carry data out");
+		probe_bad(p, "it answered an echo request, which can carry data");
 	else
 		held(p, err);
 	talk_close(&t);
@@ -338,10 +338,14 @@ static const struct probe_row rows[] = {
 	    "reject link-local addresses and the clouds' own: whoever asks there gets "
 	    "the machine's credentials",
 	    DOOR_NONE, OVER_METADATA, false, run_tcp },
-	{ "beside", "weir's host has no other port open to the sandbox",
+	{ "beside", "neither weir's host nor the network's has another port open",
 	    "let the sandbox reach weir's doors only; health and admin belong on "
 	    "loopback or a Unix socket",
 	    DOOR_NONE, OVER_BESIDE, false, run_tcp },
+	{ "host", "the host that made this network does not answer",
+	    "isolate the network from its host (gateway_mode_ipv4 and _ipv6: isolated), "
+	    "or reject what comes from it in the host's input",
+	    DOOR_NONE, OVER_HOST, false, run_ping },
 	{ "ping", "no ICMP goes past weir", MEND_WAY, DOOR_NONE, OVER_NAMESERVER, false,
 	    run_ping },
 	{ "raw-ipv4", "there are no raw IPv4 sockets", MEND_RAW, DOOR_NONE, OVER_ONCE,

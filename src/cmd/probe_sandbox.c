@@ -59,6 +59,14 @@ is_own_token(const struct probe_plan *plan, struct str value)
 	       memmem(value.p, value.n, plan->token.p, plan->token.n) != NULL;
 }
 
+/* A shell's working directory has the name of a password. */
+static bool
+is_directory(const char *variable)
+{
+	return str_starts(str_of(variable), STR("PWD=/")) ||
+	       str_starts(str_of(variable), STR("OLDPWD=/"));
+}
+
 static bool
 is_secret(const struct redactor *r, struct str variable)
 {
@@ -80,7 +88,8 @@ run_environment(struct probe *p)
 
 	buf_init(&found, FOUND_MAX);
 	for (char **e = environ; *e != NULL; e++)
-		if (!is_own_token(p->plan, str_of(*e)) && is_secret(r, str_of(*e)))
+		if (!is_directory(*e) && !is_own_token(p->plan, str_of(*e)) &&
+		    is_secret(r, str_of(*e)))
 			note(&found, *e, strcspn(*e, "="));
 	judge(p, &found);
 	buf_fini(&found);

@@ -37,6 +37,8 @@ static const char help[] =
     "      --nameserver ADDR    must not answer over UDP, TCP or ICMP\n"
     "      --metadata ADDR      must not be reached on port 80, nor by the proxy\n"
     "                           (defaults of these four: public and well known ones)\n"
+    "      --host ADDR          made the sandbox's network, and must not answer\n"
+    "                           (default: the first address of each)\n"
     "      --own PORT           of another user, and meant to be on this loopback\n"
     "\n"
     "      --sandbox            also look for what a sandbox must not hold: secrets,\n"
@@ -223,6 +225,7 @@ static const struct option options[] = {
 	{ "udp", required_argument, NULL, OPT_OVER + OVER_UDP },
 	{ "nameserver", required_argument, NULL, OPT_OVER + OVER_NAMESERVER },
 	{ "metadata", required_argument, NULL, OPT_OVER + OVER_METADATA },
+	{ "host", required_argument, NULL, OPT_OVER + OVER_HOST },
 	{ "own", required_argument, NULL, OPT_OWN },
 	{ "sandbox", no_argument, NULL, OPT_SANDBOX },
 	{ "token-file", required_argument, NULL, OPT_TOKEN },
@@ -240,6 +243,7 @@ static const uint16_t usual_port[OVER_N] = {
 	[OVER_DENY] = 443,
 	[OVER_NAMESERVER] = 53,
 	[OVER_METADATA] = 80,
+	[OVER_HOST] = 80,
 };
 
 /* What needs no more than its value, kept where it belongs. */
