@@ -126,7 +126,7 @@ claim(int *out, const struct listen_at *at, bool shares_port)
 	return err;
 }
 
-/* TPROXY needs it, and the right to it (CAP_NET_ADMIN); REDIRECT does without. */
+/* TPROXY needs it, and the right to it (CAP_NET_RAW); REDIRECT does without. */
 static void
 take_any_address(int fd, const struct listen_at *at)
 {

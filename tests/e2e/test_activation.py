@@ -16,7 +16,7 @@ from test_transparent import SOMEWHERE, SOMEWHERE6, Way, curl
 pytestmark = pytest.mark.single
 
 NAME = "allowed.test"
-PR_CAPBSET_DROP, NET_BIND_SERVICE, NET_ADMIN = 24, 10, 12
+PR_CAPBSET_DROP, NET_BIND_SERVICE, TPROXY = 24, 10, (12, 13)  # CAP_NET_ADMIN, CAP_NET_RAW: either is enough
 
 
 def without(*rights):
@@ -39,7 +39,7 @@ def bound(net):
         family = socket.AF_UNIX if address.startswith("/") else socket.AF_INET6 if ":" in address else socket.AF_INET
         sock = socket.socket(family, kind)
         made.append(sock)
-        for option in options:
+        for option in [(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1), *options]:
             sock.setsockopt(*option)
         sock.bind(address if family == socket.AF_UNIX else (address, port))
         if kind == socket.SOCK_STREAM:
@@ -132,7 +132,7 @@ def test_tproxy_needs_no_right_where_the_service_manager_had_it(weir, origin, au
         IPV6_TRANSPARENT, IP_TRANSPARENT = 75, 19
         sockets = [bound("127.0.0.1", 15001, options=[(socket.SOL_IP, IP_TRANSPARENT, 1)]),
                    bound("::1", 15001, options=[(socket.IPPROTO_IPV6, IPV6_TRANSPARENT, 1)])]
-        proxy = weir([https(NAME)], {"listen": {"transparent": way.at}}, sockets=sockets, preexec=without(NET_ADMIN))
+        proxy = weir([https(NAME)], {"listen": {"transparent": way.at}}, sockets=sockets, preexec=without(*TPROXY))
         for to in (SOMEWHERE, "[%s]" % SOMEWHERE6):
             done = curl(way, "--cacert", authority.certificate, "https://%s/" % NAME, to=to)
             assert done.stdout == "ok", done.stderr

@@ -67,6 +67,16 @@ def _fresh():
     return os.open("/proc/thread-self/ns/net", os.O_RDONLY)
 
 
+def apart():
+    """A fresh namespace; this thread stays where it is."""
+    home = os.open("/proc/thread-self/ns/net", os.O_RDONLY)
+    try:
+        return _fresh()
+    finally:
+        _check(_libc.setns(home, CLONE_NEWNET), "setns")
+        os.close(home)
+
+
 class Net:
     """home: where weir and its clients are; outside: where the public addresses are."""
 
@@ -147,12 +157,7 @@ class Sandbox:
     OWN, OWN6 = "10.99.0.2", "fd00:99::2"
 
     def __init__(self):
-        home = os.open("/proc/thread-self/ns/net", os.O_RDONLY)
-        try:
-            self.fd = _fresh()
-        finally:
-            _check(_libc.setns(home, CLONE_NEWNET), "setns")
-            os.close(home)
+        self.fd = apart()
         _ip("link", "add", "s0", "type", "veth", "peer", "name", "s1")
         _ip("link", "set", "s1", "netns", self.place)
         _ip("addr", "add", self.WEIR + "/24", "dev", "s0")
@@ -223,6 +228,11 @@ class Led:
 
 def nft_flush():
     subprocess.run(["nft", "flush", "ruleset"], check=True)
+
+
+def nft_flush_table(name):
+    """One table, where others are a container engine's."""
+    subprocess.run(["nft", "-f", "-"], input="table inet %s\ndelete table inet %s\n" % (name, name), text=True, check=True)
 
 
 def enter():
