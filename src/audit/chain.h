@@ -8,6 +8,8 @@
 #ifndef WEIR_AUDIT_CHAIN_H
 #define WEIR_AUDIT_CHAIN_H
 
+#include <openssl/evp.h>
+
 #include "audit/hmac.h"
 
 #define CHAIN_HEX 65

@@ -8,14 +8,15 @@
 #ifndef WEIR_AUDIT_HMAC_H
 #define WEIR_AUDIT_HMAC_H
 
-#include <openssl/evp.h>
-
 #include "base/str.h"
 
 #define HMAC_BYTES 32
 
+struct SHA256state_st; /* OpenSSL's */
+
 struct hmac {
-	EVP_MD_CTX *inner, *outer; /* the key's block read; NULL: there is no key */
+	/* the key's block read; NULL: there is no key */
+	struct SHA256state_st *inner, *outer;
 };
 
 void hmac_init(struct hmac *h, struct str key);
