@@ -1,5 +1,5 @@
 /*
- * coded.c - text in a run of base64 or hex digits
+ * coded.c - text in a run of base64, base32 or hex digits
  */
 #include "audit/coded.h"
 
@@ -103,6 +103,60 @@ static const unsigned char values[][128] = {
 	    15 },
 };
 
+static bool
+is_digit(enum coded code, char c)
+{
+	switch (code) {
+	case CODED_BASE64:
+		return ascii_is_alnum(c) || c == '+' || c == '-' || c == '/' || c == '_';
+	case CODED_HEX:
+		return ascii_is_hex(c);
+	case CODED_BASE32:
+		return (c >= 'A' && c <= 'Z') || (c >= '2' && c <= '7');
+	case CODED_BASE32_SMALL:
+		return (c >= 'a' && c <= 'z') || (c >= '2' && c <= '7');
+	}
+	return false;
+}
+
+size_t
+coded_shifts(enum coded code)
+{
+	static const size_t shifts[] = {
+		[CODED_BASE64] = 4,
+		[CODED_HEX] = 2,
+		[CODED_BASE32] = 1,
+		[CODED_BASE32_SMALL] = 1,
+	};
+
+	return shifts[code];
+}
+
+/* Most digits are not looked at: one that is of another code rules out all before it. */
+bool
+coded_stretch(enum coded code, struct str text, size_t end, size_t *from, size_t *to)
+{
+	size_t at = *from;
+
+	while (end - at >= CODED_MIN) {
+		size_t begin = at + CODED_MIN;
+
+		while (begin > at && is_digit(code, text.p[begin - 1]))
+			begin--;
+		if (begin > at) {
+			at = begin;
+			continue;
+		}
+		*from = at;
+		at += CODED_MIN;
+		while (at < end && is_digit(code, text.p[at]))
+			at++;
+		*to = at;
+		return true;
+	}
+	return false;
+}
+
 static unsigned
 value_of(enum coded code, char digit)
 {
@@ -137,6 +191,42 @@ decode_base64(struct str run, char *out)
 		out[n++] = (char)group;
 	}
 	return run.n * 6 / 8; /* without what the digits that are not there say */
+}
+
+/* RFC 4648 6, in either case of letters. */
+static size_t
+decode_base32(struct str run, char *out)
+{
+	unsigned group = 0, bits = 0;
+	size_t n = 0;
+
+	for (size_t at = 0; at < run.n; at++) {
+		char c = run.p[at];
+
+		group = group << 5 | (unsigned)(ascii_is_digit(c) ? c - '2' + 26
+								  : ascii_lower(c) - 'a');
+		bits += 5;
+		if (bits < 8)
+			continue;
+		bits -= 8;
+		out[n++] = (char)(group >> bits);
+	}
+	return n;
+}
+
+static size_t
+decode(enum coded code, struct str digits, char *out)
+{
+	switch (code) {
+	case CODED_BASE64:
+		return decode_base64(digits, out);
+	case CODED_HEX:
+		return decode_hex(digits, out);
+	case CODED_BASE32:
+	case CODED_BASE32_SMALL:
+		return decode_base32(digits, out);
+	}
+	return 0;
 }
 
 /* A bit for each of the WINDOW bytes at p: is it printable, or white space. */
@@ -238,7 +328,7 @@ coded_texts(enum coded code, struct str run, size_t shift, struct buf *out)
 
 	if (p == NULL)
 		return false;
-	n = code == CODED_HEX ? decode_hex(digits, p) : decode_base64(digits, p);
+	n = decode(code, digits, p);
 	memset(p + n, 0, WINDOW);
 	n = keep_texts(p, n);
 	buf_grew(out, n);

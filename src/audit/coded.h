@@ -1,9 +1,10 @@
 /*
- * coded.h - text in a run of base64 or hex digits
+ * coded.h - text in a run of base64, base32 or hex digits
  *
  * A run is looked at from each place of its first digits, since it may be glued to
- * something else, and only text in it counts: stretches of printable bytes, which
- * chance does not make.  Pure; any thread.
+ * something else (one of base32 must begin as it does: what is before it is none), and
+ * only text in it counts: stretches of printable bytes, which chance does not make.
+ * Pure; any thread.
  */
 #ifndef WEIR_AUDIT_CODED_H
 #define WEIR_AUDIT_CODED_H
@@ -14,9 +15,15 @@
 #define CODED_TEXT 12 /* printable bytes in a row that are no chance */
 #define CODED_MORE 128
 
-enum coded { CODED_BASE64, CODED_HEX };
+enum coded { CODED_BASE64, CODED_HEX, CODED_BASE32, CODED_BASE32_SMALL };
 
-#define CODED_SHIFTS 4 /* base64 has four places to begin at, hex two */
+size_t coded_shifts(enum coded code); /* the places to begin at */
+/*
+ * The next CODED_MIN digits or more at or behind *from that are all of `code`, which is
+ * not base64: [*from, *to).  False: there are none before `end`.
+ */
+bool coded_stretch(
+    enum coded code, struct str text, size_t end, size_t *from, size_t *to) MUST_CHECK;
 
 /*
  * Appends the texts in `run` when its digits are read from the `shift`-th on, a

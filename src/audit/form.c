@@ -18,6 +18,7 @@
 #define JWK_MIN 22       /* 128 bits in base64url */
 #define SCHEMA_HEAD 1024 /* of an object, in which it must show that it is a schema */
 #define KEY_SCANNED 8    /* no secret is so short that nothing says it is one */
+#define PASSWORD_MIN 6   /* behind an option that may be another's */
 #define VALUES_HELD 4    /* of one object; more than that were never meant well */
 
 /* A value whose name may come behind it. */
@@ -35,6 +36,7 @@ struct level {
 	/* {"name": "token", "value": ...}, ["token", ...]: of the value to come */
 	const char *pair;
 	bool is_login;                 /* that is "user:password" (-u) */
+	bool has_user, is_bare;        /* arguments: a user was named; -p is before it */
 	const struct command *command; /* whose arguments the array is, or NULL */
 	const char *example;           /* the kind of what is_schema describes */
 	size_t n;                      /* values so far */
@@ -230,6 +232,29 @@ on_glued(struct walk *w, struct str raw, size_t at)
 		   w->base + at + 2, SPAN_JSON);
 }
 
+/* What no name, number, path or package is; behind a user's name words are none. */
+static bool
+speaks_for_itself(struct str v, bool has_user)
+{
+	size_t letters = 0, digits = 0, specials = 0;
+
+	for (size_t i = 0; i < v.n; i++) {
+		digits += ascii_is_digit(v.p[i]);
+		letters += ascii_is_alnum(v.p[i]);
+		specials += v.p[i] != '\0' && strchr("!#$%&*?^~", v.p[i]) != NULL;
+	}
+	return v.n >= PASSWORD_MIN && letters + specials == v.n && digits > 0 &&
+	       digits < letters && (specials > 0 || has_user);
+}
+
+/* ["-u", "svc", "-p", "hunter2"]: no command says what -p is, so its value must. */
+static bool
+on_bare(struct walk *w, struct str raw, size_t at)
+{
+	return top(w)->is_bare && speaks_for_itself(raw, top(w)->has_user) &&
+	       look_value(w->scan, "password", why_pair, raw, w->base + at, SPAN_JSON);
+}
+
 /* ["curl", "-u", "svc:hunter2"], but not ["-u", "1000:1000"] */
 static bool
 on_login(struct walk *w, struct str raw, size_t at)
@@ -263,6 +288,8 @@ note_argument(struct walk *w, struct str text)
 		l->command = NULL; /* sshpass -p VALUE ssh -p 22 */
 	}
 	l->is_login = str_is_any(text, logins);
+	l->has_user = l->has_user || l->is_login || str_eq(text, STR("--username"));
+	l->is_bare = str_eq(text, STR("-p"));
 	note_command(l, text);
 }
 
@@ -353,9 +380,10 @@ on_string(struct walk *w, struct str raw, size_t at, struct str text)
 	if (kind == NULL && w->key.n > 0 && w->key.n <= 2 && is_jwk_member(w->key, text))
 		kind = "private-key";
 	bool is_masked =
-	    kind != NULL ? look_value(w->scan, kind, why, raw, w->base + at, SPAN_JSON)
-			 : is_free && (on_assignment(w, raw, at) ||
-					  on_login(w, raw, at) || on_glued(w, raw, at));
+	    kind != NULL
+		? look_value(w->scan, kind, why, raw, w->base + at, SPAN_JSON)
+		: is_free && (on_assignment(w, raw, at) || on_login(w, raw, at) ||
+				 on_glued(w, raw, at) || on_bare(w, raw, at));
 	if (!is_masked)
 		scan_text(w->scan, raw, w->base + at, SCAN_JSON);
 	if (may_be_held(w))

@@ -1,5 +1,5 @@
 /*
- * join.c - a key in one line, its value in the next ones
+ * join.c - a key in one line, its value in the next ones; digits in many
  */
 #include "audit/join.h"
 
@@ -20,6 +20,7 @@ enum form {
 	FORM_BLOCK,   /* all that is indented further (YAML 1.2, 8.1) */
 	FORM_GOES_ON, /* to the first line that does not end with a backslash */
 	FORM_PAIR,    /* what the next line says is the value */
+	FORM_DIGITS,  /* up to a line that is shorter, or no digits */
 };
 
 /* A line without its newline and blanks behind. */
@@ -94,6 +95,35 @@ goes_on(struct str line)
 	while (n < line.n && line.p[line.n - 1 - n] == '\\')
 		n++;
 	return n % 2 == 1;
+}
+
+/* As base64(1), openssl(1) and MIME cut base64, and xxd(1) hex. */
+static bool
+is_width(size_t n)
+{
+	return n == 60 || n == 64 || n == 76;
+}
+
+static bool
+is_digit(char c)
+{
+	return ascii_is_alnum(c) || c == '+' || c == '-' || c == '/' || c == '_';
+}
+
+static size_t
+digits_in(struct str line, bool is_hex)
+{
+	size_t n = 0;
+
+	while (n < line.n && (is_hex ? ascii_is_hex(line.p[n]) : is_digit(line.p[n])))
+		n++;
+	return n;
+}
+
+static bool
+is_full_of_digits(struct str line)
+{
+	return is_width(line.n) && digits_in(line, false) == line.n;
 }
 
 /* ---- the first line */
@@ -202,7 +232,8 @@ may_be_head(struct str line)
 {
 	return line.n > 0 &&
 	       (ends_head[(unsigned char)line.p[line.n - 1]] != 0 ||
-		   (begins_pair[(unsigned char)line.p[0]] != 0 && may_be_pair(line)));
+		   (begins_pair[(unsigned char)line.p[0]] != 0 && may_be_pair(line)) ||
+		   is_full_of_digits(line));
 }
 
 static struct head
@@ -214,6 +245,8 @@ head_of(struct line *l)
 
 	if (!may_be_head(l->text))
 		return h;
+	if (is_full_of_digits(l->text))
+		return (struct head){ .form = FORM_DIGITS };
 	measure(l);
 	if (!read_key(l, &name, &h.is_quoted, &h.value))
 		return h;
@@ -378,6 +411,31 @@ read_pair(struct str text, const struct line *first, struct group *g)
 		g->to = g->from;
 }
 
+/* The last one may be filled up.  A word below hex digits is none of them. */
+static void
+read_digits(struct str text, const struct line *first, struct group *g)
+{
+	size_t width = first->text.n;
+	bool is_hex = digits_in(first->text, true) == width;
+	struct line l;
+
+	for (int n = 0; n < JOIN_LINES; n++) {
+		if (!next_line(text, first->next, g->next, &l, g))
+			return;
+		size_t digits = digits_in(l.text, is_hex), fill = digits;
+
+		while (fill < l.text.n && fill - digits < 2 && l.text.p[fill] == '=')
+			fill++;
+		if (digits == 0 || fill < l.text.n || fill > width)
+			return;
+		g->from = first->begin;
+		g->to = l.begin + fill;
+		g->next = l.next;
+		if (digits < width)
+			return;
+	}
+}
+
 static struct group
 group_of(struct str text, struct line *first, const struct head *h)
 {
@@ -398,6 +456,9 @@ group_of(struct str text, struct line *first, const struct head *h)
 	case FORM_PAIR:
 		read_pair(text, first, &g);
 		break;
+	case FORM_DIGITS:
+		read_digits(text, first, &g);
+		break;
 	}
 	return g;
 }
@@ -414,8 +475,9 @@ next_candidate(struct str text, size_t at)
 
 		while (n > 0 && is_blank(p[n - 1]))
 			n--;
-		if (n > 0 && (ends_head[(unsigned char)p[n - 1]] |
-				 begins_pair[(unsigned char)p[0]]) != 0)
+		if (n > 0 && ((ends_head[(unsigned char)p[n - 1]] |
+				  begins_pair[(unsigned char)p[0]]) != 0 ||
+				 (is_width(n) && is_digit(p[0]))))
 			return at;
 		at = next;
 	}
@@ -430,13 +492,13 @@ joins_fini(struct joins *j)
 }
 
 static void
-joins_add(struct joins *j, size_t from, size_t to)
+joins_add(struct joins *j, struct joined one)
 {
 	if (j->n == j->cap) {
 		j->cap = j->cap == 0 ? 8 : 2 * j->cap;
 		j->p = mem_resize(j->p, j->cap * sizeof(*j->p));
 	}
-	j->p[j->n++] = (struct joined){ from, to };
+	j->p[j->n++] = one;
 }
 
 size_t
@@ -454,10 +516,13 @@ join_find(struct str text, struct spans *spans, struct joins *joins)
 			continue;
 		struct group g = group_of(text, &l, &h);
 		work += g.next - l.begin;
+		bool is_digits = h.form == FORM_DIGITS;
 		/* with the line at which it was seen to end */
-		joins_add(joins, l.begin, line_at(text, g.next).next);
+		joins_add(joins, (struct joined){ l.begin, line_at(text, g.next).next,
+				     is_digits ? g.from : 0, is_digits ? g.to : 0 });
 		at = g.next;
-		if (!value_is_harmless(str_sub(text, g.from, g.to - g.from)))
+		if (!is_digits &&
+		    !value_is_harmless(str_sub(text, g.from, g.to - g.from)))
 			spans_add(spans, (struct span){ .from = g.from,
 					     .to = g.to,
 					     .kind = h.kind,
@@ -466,6 +531,13 @@ join_find(struct str text, struct spans *spans, struct joins *joins)
 					     .quote = { g.is_number ? '"' : '\0' } });
 	}
 	return work;
+}
+
+/* Nothing that began before it goes on behind it: it is neither blank nor indented. */
+static bool
+ends_groups(struct str line)
+{
+	return line.n > 0 && !is_blank(line.p[0]) && !goes_on(line);
 }
 
 /* None of the last lines may begin a group that goes on behind them. */
@@ -480,8 +552,11 @@ is_between(struct str text)
 		end -= text.p[end - 1] == '\n';
 		if (str_rfind(str_sub(text, 0, end), '\n', &at))
 			begin = at + 1;
-		if (may_be_head(line_at(text, begin).text))
+		struct str line = line_at(text, begin).text;
+		if (may_be_head(line))
 			return false;
+		if (ends_groups(line))
+			return true;
 		end = begin;
 	}
 	return true;

@@ -12,14 +12,15 @@
 
 #include "audit/span.h"
 
-#define JOIN_LINES 16
-#define JOIN_BYTES 4096
+#define JOIN_LINES 1024
+#define JOIN_BYTES ((size_t)64 << 10)
 
 /* Where lines belong together, in order, whether there is a value in them or not: what
  * changes in one of them may change what the others say. */
 struct joins {
 	struct joined {
-		size_t from, to; /* `to` is where the next line begins */
+		size_t from, to;               /* `to` is where the next line begins */
+		size_t digits_from, digits_to; /* digits of one code, cut in lines */
 	} * p;
 	size_t n, cap;
 };

@@ -4,6 +4,7 @@
 #include "audit/known.h"
 
 #include <assert.h>
+#include <openssl/crypto.h>
 #include <pthread.h>
 #include <stdatomic.h>
 #include <stdlib.h>
@@ -12,6 +13,7 @@
 #include "audit/guise.h"
 #include "audit/hits.h"
 #include "audit/mark.h"
+#include "wire/url.h"
 
 #define HEAD SECRET_LEAST /* bytes by which a form is looked up */
 #define CUT_LEAST 12      /* of a form, at the end of a text that was cut there */
@@ -26,6 +28,7 @@ struct form {
 	uint32_t plain; /* the form that is the secret itself */
 	uint32_t next;  /* with the same slot, not longer; or NONE */
 	bool is_base64;
+	bool is_folded; /* its capitals made small, as in a host: looked for there only */
 };
 
 struct known {
@@ -56,13 +59,10 @@ form_text(const struct making *m, const struct form *f)
 }
 
 static void
-take_form(struct str text, enum guise guise, void *arg)
+add_form(struct making *m, struct str text, enum guise guise, bool is_folded)
 {
-	struct making *m = arg;
 	struct known *k = m->k;
 
-	if (guise == GUISE_PLAIN)
-		m->plain = k->nform;
 	for (size_t i = m->plain; i < k->nform; i++)
 		if (str_eq(form_text(m, &k->form[i]), text))
 			return;
@@ -73,10 +73,43 @@ take_form(struct str text, enum guise guise, void *arg)
 	k->form[k->nform++] = (struct form){ .at = (uint32_t)m->bytes.n,
 		.n = (uint32_t)text.n,
 		.plain = (uint32_t)m->plain,
-		.is_base64 = guise == GUISE_BASE64 };
+		.is_base64 = guise == GUISE_BASE64,
+		.is_folded = is_folded };
 	if (text.n > k->longest)
 		k->longest = text.n;
 	buf_str(&m->bytes, text);
+}
+
+/* It may stand in a host's name, and has capitals, which are lost there. */
+static bool
+is_lost_in_host(struct str text)
+{
+	bool has_capital = false;
+
+	for (size_t i = 0; i < text.n; i++) {
+		if (!ascii_is_alnum(text.p[i]) &&
+		    (text.p[i] == '\0' || strchr("-._", text.p[i]) == NULL))
+			return false;
+		has_capital |= text.p[i] != ascii_lower(text.p[i]);
+	}
+	return has_capital && text.n <= HOST_MAX;
+}
+
+static void
+take_form(struct str text, enum guise guise, void *arg)
+{
+	struct making *m = arg;
+	char small[HOST_MAX];
+
+	if (guise == GUISE_PLAIN)
+		m->plain = m->k->nform;
+	add_form(m, text, guise, false);
+	if (!is_lost_in_host(text))
+		return;
+	for (size_t i = 0; i < text.n; i++)
+		small[i] = ascii_lower(text.p[i]);
+	add_form(m, (struct str){ small, text.n }, guise, true);
+	OPENSSL_cleanse(small, text.n);
 }
 
 /* Brackets, and the lines around a PEM's, are in many texts. */
@@ -249,13 +282,13 @@ has_head(const struct known *k, const char *p)
 
 /* The longest form that the text begins with, or that was cut where the text ends. */
 static const struct form *
-form_at(const struct known *k, struct str text, size_t cut_least)
+form_at(const struct known *k, struct str text, size_t cut_least, bool is_host)
 {
 	for (uint32_t i = k->slot[hash(k, text.p) / 64]; i != NONE; i = k->form[i].next) {
 		const struct form *f = &k->form[i];
 		size_t n = f->n < text.n ? f->n : text.n;
 
-		if ((n == f->n || n >= cut_least) &&
+		if ((n == f->n || n >= cut_least) && (is_host || !f->is_folded) &&
 		    memcmp(text.p, k->bytes.bytes + f->at, n) == 0)
 			return f;
 	}
@@ -280,10 +313,16 @@ widen(struct str text, struct hit *h)
 		h->to++;
 }
 
+struct looking {
+	const struct known *k;
+	bool is_host;
+};
+
 static void
 look_forms(const void *arg, struct str text, struct hits *hits)
 {
-	const struct known *k = arg;
+	const struct looking *looking = arg;
+	const struct known *k = looking->k;
 	size_t mark_end = 0;
 
 	for (size_t at = 0; at + HEAD <= text.n; at++) {
@@ -292,7 +331,8 @@ look_forms(const void *arg, struct str text, struct hits *hits)
 
 		if (rest.p[0] == '~' && at >= mark_end)
 			mark_end = at + mark_length(rest);
-		if (!has_head(k, rest.p) || (f = form_at(k, rest, CUT_LEAST)) == NULL)
+		if (!has_head(k, rest.p) ||
+		    (f = form_at(k, rest, CUT_LEAST, looking->is_host)) == NULL)
 			continue;
 		const struct form *plain = &k->form[f->plain];
 		struct hit hit = { .from = at,
@@ -311,96 +351,67 @@ look_forms(const void *arg, struct str text, struct hits *hits)
 typedef void use_hits(struct hits *hits, void *arg);
 
 static void
-look_in(const struct known *k, struct str text, use_hits *use, void *arg)
+look_in(const struct known *k, bool is_host, struct str text, use_hits *use, void *arg)
 {
+	const struct looking looking = { k, is_host };
 	struct hits hits = { 0 };
 
 	if (k->nform == 0)
 		return;
-	hits_find(&hits, text, look_forms, k);
+	hits_find(&hits, text, look_forms, &looking);
 	if (hits.n > 0)
 		use(&hits, arg);
 	hits_fini(&hits);
 }
 
 static void
-look_everywhere(const struct known *own, struct str text, use_hits *use, void *arg)
+look_everywhere(
+    const struct known *own, bool is_host, struct str text, use_hits *use, void *arg)
 {
 	size_t mine = own != NULL && own->is_shared ? 1 : 0;
 
 	if (own != NULL)
-		look_in(own, text, use, arg);
+		look_in(own, is_host, text, use, arg);
 	if (atomic_load(&nshared) == mine)
 		return;
 	pthread_rwlock_rdlock(&lock);
 	for (const struct known *k = shared; k != NULL; k = k->next)
 		if (k != own)
-			look_in(k, text, use, arg);
+			look_in(k, is_host, text, use, arg);
 	pthread_rwlock_unlock(&lock);
 }
 
 struct finding_in {
 	struct str text;
 	struct spans *spans;
-	bool is_json;
+	enum known_in in;
 };
-
-static bool
-is_number_byte(char c)
-{
-	return ascii_is_digit(c) || (c != '\0' && strchr("+-.eE", c) != NULL);
-}
-
-static bool
-is_in_string(struct str json, size_t at)
-{
-	bool is_in = false;
-
-	for (size_t i = 0; i < at; i++)
-		if (is_in && json.p[i] == '\\')
-			i++;
-		else if (json.p[i] == '"')
-			is_in = !is_in;
-	return is_in;
-}
-
-/* A number in JSON goes whole, and its mark needs quotes. */
-static void
-make_number(struct str json, struct span *s)
-{
-	for (size_t i = s->from; i < s->to; i++)
-		if (!is_number_byte(json.p[i]))
-			return;
-	if (is_in_string(json, s->from))
-		return;
-	while (s->from > 0 && is_number_byte(json.p[s->from - 1]))
-		s->from--;
-	while (s->to < json.n && is_number_byte(json.p[s->to]))
-		s->to++;
-	memcpy(s->quote, "\"", 2);
-}
 
 static void
 add_spans(struct hits *hits, void *arg)
 {
 	const struct finding_in *in = arg;
+	struct span_place place = { 0 };
 
 	for (size_t i = 0; i < hits->n; i++) {
 		struct span s = {
 			.from = hits->p[i].from, .to = hits->p[i].to, .kind = "held"
 		};
-		if (in->is_json)
-			make_number(in->text, &s);
+		if (in->in == KNOWN_IN_JSON)
+			span_take_number(in->text, &place, &s);
+		if (in->in == KNOWN_IN_HOST) /* what stands there does not say it */
+			span_says(&s, hits->p[i].plain);
 		spans_add(in->spans, s);
 	}
 }
 
 void
-known_find(const struct known *own, bool is_json, struct str text, struct spans *spans)
+known_find(
+    const struct known *own, enum known_in in, struct str text, struct spans *spans)
 {
-	struct finding_in in = { text, spans, is_json };
+	struct finding_in finding = { text, spans, in };
 
-	look_everywhere(own, text, add_spans, &in);
+	look_everywhere(own, in == KNOWN_IN_HOST, text, add_spans, &finding);
 }
 
 struct naming {
@@ -428,7 +439,7 @@ known_plain(const struct known *own, struct str text, struct buf *plain)
 {
 	struct naming naming = { .n = text.n, .plain = plain };
 
-	look_everywhere(own, text, name_one, &naming);
+	look_everywhere(own, false, text, name_one, &naming);
 	return naming.is_one;
 }
 
@@ -437,7 +448,7 @@ known_hide(char *text, size_t n)
 {
 	struct spans spans = { 0 };
 
-	known_find(NULL, false, (struct str){ text, n }, &spans);
+	known_find(NULL, KNOWN_IN_TEXT, (struct str){ text, n }, &spans);
 	for (size_t i = 0; i < spans.n; i++)
 		memset(text + spans.span[i].from, '*',
 		    spans.span[i].to - spans.span[i].from);
@@ -456,7 +467,7 @@ known_cover(const struct known *k, char *text, size_t n)
 		const struct form *f;
 
 		if (has_head(k, text + at) &&
-		    (f = form_at(k, str_sub(all, at, n), SIZE_MAX)) != NULL)
+		    (f = form_at(k, str_sub(all, at, n), SIZE_MAX, false)) != NULL)
 			hits_add(&hits, (struct hit){ .from = at, .to = at + f->n });
 	}
 	for (size_t i = 0; i < hits.n; i++) /* only now: one may begin in another */
@@ -483,7 +494,7 @@ known_open(const struct known *k, struct str text)
 		struct str end = str_sub(text, text.n - n, n);
 
 		if (n < HEAD ? begins_one(k, end)
-			     : has_head(k, end.p) && form_at(k, end, HEAD) != NULL)
+			     : has_head(k, end.p) && form_at(k, end, HEAD, false) != NULL)
 			return n;
 	}
 	return 0;

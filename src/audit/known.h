@@ -23,9 +23,15 @@ struct known *known_of(const struct settings *s); /* all that its references nam
 void known_share(struct known *k);
 void known_free(struct known *k); /* NULL is fine */
 
+enum known_in {
+	KNOWN_IN_TEXT,
+	KNOWN_IN_JSON, /* a number is masked whole, and its mark has quotes */
+	KNOWN_IN_HOST, /* all letters are small: so are the secrets that are looked for */
+};
+
 /* Adds a span of kind "held" for each in `own` (may be NULL) and in what is shared. */
 void known_find(
-    const struct known *own, bool is_json, struct str text, struct spans *spans);
+    const struct known *own, enum known_in in, struct str text, struct spans *spans);
 /* Is all of the text one of them, however written?  Then `plain` becomes that secret. */
 bool known_plain(const struct known *own, struct str text, struct buf *plain);
 

@@ -21,7 +21,7 @@
 
 static const char head[] = "~redacted.";
 static const char *const own_kinds[] = { "doubt", "held", "secret", "userinfo", "pem",
-	"value" };
+	"value", "card" };
 
 struct marker {
 	struct hmac hmac;

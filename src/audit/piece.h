@@ -42,6 +42,8 @@ struct scan {
 	size_t spent;          /* of all lines before it */
 	unsigned depth;        /* how many codes were undone around the text */
 	bool is_bound; /* what is looked at is paid from the budget of what it is in */
+	struct buf
+	    *said; /* for each depth, what the code there says; SCAN_DEPTH of them */
 	/*
 	 * JSON that begins with `text`: false when it is none.  *used is how far it
 	 * was read.  kind: of all values in it, or NULL.

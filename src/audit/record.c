@@ -258,7 +258,7 @@ put_target(struct quoter *q, const struct record *r)
 
 	open_member(q, "target", '{');
 	if (r->host != NULL)
-		quote_member(q, "host", REDACT_TEXT, host_str(r->host), HOST_TEXT_MAX);
+		quote_member(q, "host", REDACT_HOST, host_str(r->host), HOST_TEXT_MAX);
 	else
 		put_sent(q, "host", r->host_raw, HOST_TEXT_MAX);
 	if (r->port != 0)
@@ -283,7 +283,7 @@ put_dns(struct quoter *q, const struct record *r)
 	open_member(q, "dns", '{');
 	if (r->dns_canonical != NULL) {
 		open_member(q, "chain", '[');
-		quote(q, REDACT_TEXT, str_of(r->dns_canonical), HOST_TEXT_MAX);
+		quote(q, REDACT_HOST, str_of(r->dns_canonical), HOST_TEXT_MAX);
 		json_close(&q->json, ']');
 	}
 	if (r->nanswer > 0) {
@@ -302,7 +302,7 @@ put_tls(struct quoter *q, const struct record *r)
 	if (r->sni == NULL && !r->has_ech)
 		return;
 	open_member(q, "tls", '{');
-	quote_member(q, "sni", REDACT_TEXT, str_of(r->sni), HOST_TEXT_MAX);
+	quote_member(q, "sni", REDACT_HOST, str_of(r->sni), HOST_TEXT_MAX);
 	if (r->has_ech) {
 		json_key(&q->json, "ech");
 		json_bool(&q->json, true);

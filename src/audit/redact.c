@@ -183,20 +183,95 @@ findings_fini(struct findings *f)
 	joins_fini(&f->joins);
 }
 
+/* Memory that serves for each line of a text. */
+struct desk {
+	const struct redactor *redactor;
+	enum redact_as as;
+	struct findings first, again;
+	struct buf now, next;        /* a line before a pass, and behind it */
+	struct buf said[SCAN_DEPTH]; /* by codes in it */
+};
+
 static void
-find(const struct redactor *r, enum redact_as as, struct str text, struct findings *f)
+desk_init(struct desk *d, const struct redactor *r, enum redact_as as)
 {
+	*d = (struct desk){ .redactor = r, .as = as };
+	for (size_t i = 0; i < SCAN_DEPTH; i++)
+		d->said[i].is_secret = true;
+}
+
+static void
+desk_fini(struct desk *d)
+{
+	findings_fini(&d->first);
+	findings_fini(&d->again);
+	buf_fini(&d->now);
+	buf_fini(&d->next);
+	for (size_t i = 0; i < SCAN_DEPTH; i++)
+		buf_fini(&d->said[i]);
+}
+
+static void
+find_in_digits(struct scan *s, struct str text, const struct joins *joins)
+{
+	for (size_t i = 0; i < joins->n; i++)
+		if (joins->p[i].digits_from < joins->p[i].digits_to)
+			scan_digits(
+			    s, text, joins->p[i].digits_from, joins->p[i].digits_to);
+}
+
+static bool
+is_label_byte(char c)
+{
+	return ascii_is_alnum(c) || c == '-' || c == '_';
+}
+
+/* From the begin of each label. */
+static void
+find_folded(const struct redactor *r, struct str host, struct spans *spans)
+{
+	struct shape_hit hit;
+
+	for (size_t at = 0; at < host.n; at++)
+		if (is_label_byte(host.p[at]) &&
+		    (at == 0 || !is_label_byte(host.p[at - 1])) &&
+		    shapes_match_folded(r->shapes, host, at, &hit))
+			spans_add(spans, (struct span){ .from = at,
+					     .to = hit.end,
+					     .kind = hit.kind,
+					     .why = "its own shape, in small letters" });
+}
+
+static void
+find_in_host(const struct redactor *r, struct str text, struct spans *spans)
+{
+	struct buf small;
+
+	buf_init(&small, text.n);
+	small.is_secret = true;
+	for (size_t i = 0; i < text.n; i++)
+		buf_char(&small, ascii_lower(text.p[i]));
+	find_folded(r, buf_view(&small), spans);
+	known_find(r->known, KNOWN_IN_HOST, buf_view(&small), spans);
+	buf_fini(&small);
+}
+
+static void
+find(struct desk *d, struct str text, struct findings *f)
+{
+	const struct redactor *r = d->redactor;
 	struct spans *spans = &f->spans;
 	struct scan scan;
 
 	f->work = f->joins.n = 0;
 	spans_reset(spans);
-	scan_init(&scan, r->shapes, &r->filter, spans);
+	scan_init(&scan, r->shapes, &r->filter, d->said, spans);
 	scan.document = form_document;
-	switch (as) {
+	switch (d->as) {
 	case REDACT_TEXT:
 		scan_text(&scan, text, 0, SCAN_TEXT);
 		f->work = join_find(text, spans, &f->joins);
+		find_in_digits(&scan, text, &f->joins);
 		wide_find(&scan, r->known, text);
 		break;
 	case REDACT_JSON:
@@ -208,9 +283,14 @@ find(const struct redactor *r, enum redact_as as, struct str text, struct findin
 	case REDACT_URL:
 		scan_text(&scan, text, 0, SCAN_URL);
 		break;
+	case REDACT_HOST:
+		scan_text(&scan, text, 0, SCAN_TEXT);
+		find_in_host(r, text, spans);
+		break;
 	}
-	rules_find(r->rules, text, spans);
-	known_find(r->known, as == REDACT_JSON, text, spans);
+	rules_find(r->rules, d->as == REDACT_JSON, text, spans);
+	known_find(
+	    r->known, d->as == REDACT_JSON ? KNOWN_IN_JSON : KNOWN_IN_TEXT, text, spans);
 	spans_merge(spans);
 	f->work += scan.spent + scan.work;
 }
@@ -227,41 +307,43 @@ mask_all(const struct redactor *r, struct str text, struct buf *out)
 	print(r, text, &spans, SIZE_MAX, out);
 }
 
+static void
+clear(struct buf *b, size_t max)
+{
+	buf_reset(b);
+	b->max = max;
+}
+
 /*
  * What is given out is a text in which one more pass finds nothing, so that
  * redacting twice is redacting once whatever the input.
  */
 static size_t
-settle(const struct redactor *r, enum redact_as as, struct str in, size_t most,
-    const struct spans *spans, struct buf *out)
+settle(struct desk *d, struct str in, size_t most, const struct spans *spans,
+    struct buf *out)
 {
 	size_t max =
 	    64 * in.n + 4096; /* a mark for each byte, far more than there can be */
 	size_t masked = spans->n, left = spans->n;
-	struct findings f = { 0 };
-	struct buf now, next;
+	struct buf *now = &d->now, *next = &d->next;
 
-	buf_init(&now, max);
-	buf_init(&next, max);
-	(void)buf_room(&now, in.n + spans->n * MARK_ROOM); /* nearly always enough */
-	print(r, in, spans, most, &now);
+	clear(now, max);
+	(void)buf_room(now, in.n + spans->n * MARK_ROOM); /* nearly always enough */
+	print(d->redactor, in, spans, most, now);
 	for (int pass = 1; left > 0 && pass < PASSES; pass++) {
-		find(r, as, buf_view(&now), &f);
-		if ((left = f.spans.n) == 0)
+		find(d, buf_view(now), &d->again);
+		if ((left = d->again.spans.n) == 0)
 			break;
 		masked += left;
-		buf_reset(&next);
-		print(r, buf_view(&now), &f.spans, most, &next);
-		struct buf swap = now;
+		clear(next, max);
+		print(d->redactor, buf_view(now), &d->again.spans, most, next);
+		struct buf *swap = now;
 		now = next;
 		next = swap;
 	}
-	if (left > 0 || now.is_over)
-		mask_all(r, in, &now);
-	buf_str(out, buf_view(&now));
-	findings_fini(&f);
-	buf_fini(&now);
-	buf_fini(&next);
+	if (left > 0 || now->is_over)
+		mask_all(d->redactor, in, now);
+	buf_str(out, buf_view(now));
 	return masked;
 }
 
@@ -353,19 +435,19 @@ spans_in(struct spans *all, size_t first, struct lines l)
  * found are looked at again; what `most` cuts off is not looked at at all.
  */
 static size_t
-settle_lines(const struct redactor *r, enum redact_as as, struct str in, size_t most,
-    struct findings *f, struct buf *out)
+settle_lines(struct desk *d, struct str in, size_t most, struct buf *out)
 {
+	struct findings *f = &d->first;
 	size_t masked = 0, at = 0, begun = out->n, join = 0;
 
 	for (size_t i = 0; i < f->spans.n && out->n - begun < most;) {
-		struct lines l = lines_of(f, i, in, as, &join);
+		struct lines l = lines_of(f, i, in, d->as, &join);
 		struct str lines = str_sub(in, l.from, l.to - l.from);
 		const struct spans some = spans_in(&f->spans, i, l);
 
 		i += some.n;
 		buf_str(out, str_sub(in, at, l.from - at));
-		masked += settle(r, as, lines, most - (out->n - begun), &some, out);
+		masked += settle(d, lines, most - (out->n - begun), &some, out);
 		at = l.to;
 	}
 	if (out->n - begun < most)
@@ -377,19 +459,20 @@ size_t
 redact_part(const struct redactor *r, enum redact_as as, struct str in, size_t most,
     struct buf *out)
 {
-	struct findings f = { 0 };
+	struct desk d;
 	size_t masked = 0;
 
-	find(r, as, in, &f);
-	if (f.spans.n == 0)
+	desk_init(&d, r, as);
+	find(&d, in, &d.first);
+	if (d.first.spans.n == 0)
 		buf_str(out, in);
 	else if (as != REDACT_JSON)
-		masked = settle_lines(r, as, in, most, &f, out);
+		masked = settle_lines(&d, in, most, out);
 	else
-		masked = settle(r, as, in, most, &f.spans, out);
+		masked = settle(&d, in, most, &d.first.spans, out);
 	if (masked > 0)
 		count_add(COUNT_REDACTED, (int64_t)masked);
-	findings_fini(&f);
+	desk_fini(&d);
 	return masked;
 }
 
@@ -397,26 +480,29 @@ void
 redact_explain(const struct redactor *r, enum redact_as as, struct str in,
     redact_told *told, void *arg)
 {
-	struct findings f = { 0 };
+	struct desk d;
 
-	find(r, as, in, &f);
-	for (size_t i = 0; i < f.spans.n; i++) {
-		const struct span *s = &f.spans.span[i];
+	desk_init(&d, r, as);
+	find(&d, in, &d.first);
+	for (size_t i = 0; i < d.first.spans.n; i++) {
+		const struct span *s = &d.first.spans.span[i];
 
 		told(arg, s->from, s->to,
 		    better_kind(r, s, str_sub(in, s->from, s->to - s->from)), s->why);
 	}
-	findings_fini(&f);
+	desk_fini(&d);
 }
 
 size_t
 redact_work(const struct redactor *r, enum redact_as as, struct str in)
 {
-	struct findings f = { 0 };
+	struct desk d;
 
-	find(r, as, in, &f);
-	findings_fini(&f);
-	return f.work;
+	desk_init(&d, r, as);
+	find(&d, in, &d.first);
+	size_t work = d.first.work;
+	desk_fini(&d);
+	return work;
 }
 
 size_t

@@ -19,7 +19,14 @@
 #include "audit/rules.h"
 #include "base/str.h"
 
-enum redact_as { REDACT_TEXT, REDACT_JSON, REDACT_HEADER, REDACT_URL };
+enum redact_as {
+	REDACT_TEXT,
+	REDACT_JSON,
+	REDACT_HEADER,
+	REDACT_URL,
+	REDACT_HOST, /* a name whose capitals were made small: secrets are known without
+		      */
+};
 
 struct redactor;
 

@@ -10,6 +10,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "audit/card.h"
 #include "audit/doubt.h"
 #include "audit/hits.h"
 #include "audit/mark.h"
@@ -34,6 +35,7 @@ struct rule {
 struct rules {
 	struct rule *rule;
 	size_t n;
+	bool has_cards; /* redact.cards */
 	struct prefilter filter;
 	pcre2_match_context *context;
 };
@@ -116,6 +118,8 @@ look(const void *arg, struct str text, struct hits *hits)
 	const struct rules *all = arg;
 	size_t work = 0, most = 8 * text.n + ((size_t)64 << 10);
 
+	if (all->has_cards)
+		card_find(text, hits);
 	for (size_t at = prefilter_next(&all->filter, text, 0); at < text.n;
 	     at = prefilter_next(&all->filter, text, at)) {
 		size_t mark = mark_length(str_sub(text, at, text.n));
@@ -131,18 +135,24 @@ look(const void *arg, struct str text, struct hits *hits)
 }
 
 void
-rules_find(const struct rules *r, struct str text, struct spans *spans)
+rules_find(const struct rules *r, bool is_json, struct str text, struct spans *spans)
 {
 	struct hits hits = { 0 };
+	struct span_place place = { 0 };
 
-	if (r == NULL || r->n == 0)
+	if (r == NULL || (r->n == 0 && !r->has_cards))
 		return;
 	hits_find(&hits, text, look, r);
-	for (size_t i = 0; i < hits.n; i++)
-		spans_add(spans, (struct span){ .from = hits.p[i].from,
-				     .to = hits.p[i].to,
-				     .kind = hits.p[i].kind,
-				     .why = "a rule of redact.rules" });
+	for (size_t i = 0; i < hits.n; i++) {
+		struct span s = { .from = hits.p[i].from,
+			.to = hits.p[i].to,
+			.kind = hits.p[i].kind,
+			.why = hits.p[i].kind == card_kind ? "it is a card's number"
+							   : "a rule of redact.rules" };
+		if (is_json)
+			span_take_number(text, &place, &s);
+		spans_add(spans, s);
+	}
 	hits_fini(&hits);
 }
 
@@ -565,6 +575,7 @@ rules_load(const struct settings *s, struct report *rep)
 {
 	struct rules *all = rules_new(s->redact_rules.n);
 
+	all->has_cards = s->redact_cards;
 	for (size_t i = 0; i < s->redact_rules.n; i++) {
 		struct load l = { s, &s->redact_rules.p[i], rule_node(s, i), rep, true };
 		struct rule r;

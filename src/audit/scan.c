@@ -26,9 +26,11 @@ static const char why_dense[] = "the line has too many secrets to be judged";
 
 void
 scan_init(struct scan *s, const struct shapes *shapes, const struct prefilter *filter,
-    struct spans *spans)
+    struct buf *said, struct spans *spans)
 {
-	*s = (struct scan){ .shapes = shapes, .filter = filter, .spans = spans };
+	*s = (struct scan){
+		.shapes = shapes, .filter = filter, .said = said, .spans = spans
+	};
 }
 
 /* A set is short: a call of strchr() would cost more. */
@@ -80,29 +82,46 @@ give_up(struct piece *p, size_t at)
 
 /* ---- codes within the text */
 
+/* Empty, for what a code says around which so many were undone. */
+static struct buf *
+room(struct scan *s, size_t max)
+{
+	struct buf *said = &s->said[s->depth];
+
+	buf_reset(said);
+	said->max = max;
+	return said;
+}
+
+/* What is in it is searched, as a text of its own. */
+static void
+scan_said(struct scan *s, const struct buf *said, enum scan_as as, struct spans *found)
+{
+	struct spans *outer = s->spans;
+
+	s->spans = found;
+	s->depth++;
+	scan_text(s, buf_view(said), 0, as);
+	s->depth--;
+	s->spans = outer;
+}
+
 /* The text that `raw`, at `at` of the piece, says in a code is searched too. */
 static void
 undo(struct piece *p, size_t at, size_t n, enum span_code code)
 {
 	struct scan *s = p->scan;
 	struct str raw = str_sub(p->whole, at, n);
-	struct spans found = { 0 }, *outer = s->spans;
-	struct buf plain;
+	struct spans found = { 0 };
 
 	if (s->depth == SCAN_DEPTH)
 		return;
 	s->work += 2 * n + TEXT_COST; /* it is decoded, and searched */
-	buf_init(&plain, 4 * n + 16);
-	plain.is_secret = true;
-	span_decode(raw, code, &plain);
-	s->spans = &found;
-	s->depth++;
-	scan_text(s, buf_view(&plain), 0, p->as == SCAN_URL ? SCAN_URL : SCAN_TEXT);
-	s->depth--;
-	s->spans = outer;
-	spans_map(outer, &found, buf_view(&plain), raw, p->base + at, code);
+	struct buf *plain = room(s, 4 * n + 16);
+	span_decode(raw, code, plain);
+	scan_said(s, plain, p->as == SCAN_URL ? SCAN_URL : SCAN_TEXT, &found);
+	spans_map(s->spans, &found, buf_view(plain), raw, p->base + at, code);
 	spans_fini(&found);
-	buf_fini(&plain);
 }
 
 static bool
@@ -142,7 +161,19 @@ look_percent(struct piece *p, size_t at)
 	return 0;
 }
 
-/* \u0041, \u{41}, \x41 */
+/* \x41, \101 */
+static bool
+is_byte_escape(struct str rest)
+{
+	if (rest.n < 4)
+		return false;
+	if (rest.p[1] == 'x')
+		return ascii_is_hex(rest.p[2]) && ascii_is_hex(rest.p[3]);
+	return has_byte("01", rest.p[1]) && has_byte("01234567", rest.p[2]) &&
+	       has_byte("01234567", rest.p[3]);
+}
+
+/* \u0041, \u{41} and those */
 static size_t
 look_escape(struct piece *p, size_t at)
 {
@@ -150,8 +181,7 @@ look_escape(struct piece *p, size_t at)
 
 	if (p->as != SCAN_JSON &&
 	    (str_starts(rest, STR("\\u00")) || str_starts(rest, STR("\\u{")) ||
-		(str_starts(rest, STR("\\x")) && rest.n == 4 && ascii_is_hex(rest.p[2]) &&
-		    ascii_is_hex(rest.p[3]))))
+		is_byte_escape(rest)))
 		undo_word(p, at, SPAN_JSON);
 	return 0;
 }
@@ -202,43 +232,57 @@ look_document(struct piece *p, size_t at)
 	return 0;
 }
 
-/* ---- runs of base64 and hex digits, and what looks like a key */
+/* ---- runs of base64, base32 and hex digits, and what looks like a key */
+
+#define FILL_MOST 6 /* what fills up the last digits: of base32 */
 
 /* Where a run has been seen to hold a secret: the rest of it says no less. */
 static void
 mask_run(struct piece *p, struct spans *found, struct str plain, size_t from, size_t to)
 {
-	for (int n = 0; n < 2 && to < p->whole.n && p->whole.p[to] == '='; n++)
-		to++; /* what fills up its last digits */
+	for (int n = 0; n < FILL_MOST && to < p->whole.n && p->whole.p[to] == '='; n++)
+		to++;
 	spans_cover(p->scan->spans, found, plain,
 	    (struct span){ .from = p->base + from, .to = p->base + to, .why = why_code });
 }
 
-/* True: it was masked. */
+/* What the digits of [from, to) say.  True: it was masked. */
 static bool
-decode_run(struct piece *p, size_t from, size_t to, enum coded code, size_t shift)
+decode_digits(struct piece *p, size_t from, size_t to, struct str digits, enum coded code,
+    size_t shift)
 {
 	struct scan *s = p->scan;
-	struct spans found = { 0 }, *outer = s->spans;
-	struct buf plain;
-	bool is_found = false;
+	struct spans found = { 0 };
 
-	s->work += to - from + TEXT_COST / 4;
-	buf_init(&plain, to - from + CODED_MORE);
-	plain.is_secret = true;
-	if (coded_texts(code, str_sub(p->whole, from, to - from), shift, &plain)) {
-		s->work += TEXT_COST;
-		s->spans = &found;
-		s->depth++;
-		scan_text(s, buf_view(&plain), 0, SCAN_TEXT);
-		s->depth--;
-		s->spans = outer;
-		is_found = found.n > 0;
-		mask_run(p, &found, buf_view(&plain), from, to);
-	}
+	s->work += digits.n + TEXT_COST / 4;
+	struct buf *plain = room(s, digits.n + CODED_MORE);
+	if (!coded_texts(code, digits, shift, plain))
+		return false;
+	s->work += TEXT_COST;
+	scan_said(s, plain, SCAN_TEXT, &found);
+	bool is_found = found.n > 0;
+	mask_run(p, &found, buf_view(plain), from, to);
 	spans_fini(&found);
-	buf_fini(&plain);
 	return is_found;
+}
+
+/* The same wherever they begin. */
+static bool
+decode_shifts(struct piece *p, size_t from, size_t to, struct str digits, enum coded code)
+{
+	if (p->scan->depth == SCAN_DEPTH || digits.n < CODED_MIN)
+		return false;
+	for (size_t shift = 0; shift < coded_shifts(code); shift++)
+		if (piece_is_costly(p->scan) ||
+		    decode_digits(p, from, to, digits, code, shift))
+			return true;
+	return false;
+}
+
+static bool
+decode_run(struct piece *p, size_t from, size_t to, enum coded code)
+{
+	return decode_shifts(p, from, to, str_sub(p->whole, from, to - from), code);
 }
 
 static bool
@@ -250,23 +294,90 @@ is_hex_run(struct str run)
 	return true;
 }
 
+/* /a/HEX/b is one run of base64 digits, and what is between its slashes is none. */
+static bool
+decode_stretches(struct piece *p, size_t from, size_t to, enum coded code)
+{
+	bool is_found = false;
+	size_t at = from, end;
+
+	while (coded_stretch(code, p->whole, to, &at, &end)) {
+		is_found |= decode_run(p, at, end, code);
+		at = end;
+	}
+	return is_found;
+}
+
+/* Where the pairs of hex digits end that begin at `at`, with `mark` between each two. */
+static size_t
+pairs_end(struct str text, size_t at, char mark)
+{
+	while (at + 2 <= text.n && ascii_is_hex(text.p[at]) &&
+	       ascii_is_hex(text.p[at + 1])) {
+		at += 2;
+		if (at == text.n || text.p[at] != mark)
+			return at;
+		at++;
+	}
+	return at > 0 ? at - 1 : 0;
+}
+
+/* 41:42:43..., 41-42-43...: what the pairs around the mark at `at` say; where they end,
+ * or 0: there are too few. */
+static size_t
+look_pairs(struct piece *p, size_t at)
+{
+	struct str text = p->text;
+	char mark = text.p[at];
+	struct buf digits;
+
+	if (at < p->line + 2 || at + 3 >= text.n || text.p[at + 3] != mark ||
+	    p->scan->depth == SCAN_DEPTH)
+		return 0;
+	size_t from = at - 2, to = pairs_end(text, from, mark);
+	if (to < from + CODED_MIN / 2 * 3 - 1)
+		return 0;
+	buf_init(&digits, to - from);
+	digits.is_secret = true;
+	for (size_t i = from; i < to; i += 3)
+		buf_add(&digits, text.p + i, 2);
+	(void)decode_digits(p, from, to, buf_view(&digits), CODED_HEX, 0);
+	buf_fini(&digits);
+	return to;
+}
+
+static bool
+decode_pairs(struct piece *p, size_t from, size_t to)
+{
+	size_t marks = p->scan->spans->n, n;
+
+	while (str_find(str_sub(p->whole, from, to - from), '-', &n)) {
+		size_t end = look_pairs(p, from + n);
+
+		from = end > 0 ? end : from + n + 1;
+	}
+	return p->scan->spans->n > marks;
+}
+
+/* True: something in it was masked. */
+static bool
+decode_all(struct piece *p, size_t from, size_t to)
+{
+	if (is_hex_run(str_sub(p->whole, from, to - from)))
+		return decode_run(p, from, to, CODED_HEX);
+	bool is_found = decode_stretches(p, from, to, CODED_HEX);
+	is_found |= decode_stretches(p, from, to, CODED_BASE32);
+	is_found |= decode_stretches(p, from, to, CODED_BASE32_SMALL);
+	is_found |= decode_pairs(p, from, to);
+	return is_found | decode_run(p, from, to, CODED_BASE64);
+}
+
 static void
 look_run(struct piece *p, size_t from, size_t to)
 {
-	if (to - from > 2 && p->whole.p[from] == '0' &&
-	    has_byte("xX", p->whole.p[from + 1]) &&
-	    is_hex_run(str_sub(p->whole, from + 2, to - from - 2)))
-		from += 2; /* 0x: as numbers are written */
-	struct str run = str_sub(p->whole, from, to - from);
-	enum coded code = is_hex_run(run) ? CODED_HEX : CODED_BASE64;
-	size_t shifts = code == CODED_HEX ? 2 : CODED_SHIFTS;
-
-	if (p->scan->depth < SCAN_DEPTH && run.n >= CODED_MIN)
-		for (size_t shift = 0; shift < shifts; shift++)
-			if (piece_is_costly(p->scan) ||
-			    decode_run(p, from, to, code, shift))
-				return;
-	p->scan->work += run.n;
+	if (decode_all(p, from, to))
+		return;
+	p->scan->work += to - from;
 	size_t line = from > RANDOM_BEFORE ? from - RANDOM_BEFORE : 0;
 	struct str before = str_sub(p->whole, line, from - line);
 	size_t newline;
@@ -283,6 +394,26 @@ is_run_byte(struct str text, size_t at)
 	char c = text.p[at];
 
 	return ascii_is_alnum(c) || c == '+' || c == '-' || c == '/' || c == '_';
+}
+
+void
+scan_digits(struct scan *s, struct str text, size_t from, size_t to)
+{
+	struct piece p = { .scan = s, .whole = text, .text = text, .as = SCAN_TEXT };
+	struct buf digits;
+
+	piece_budget(s, to - from);
+	buf_init(&digits, to - from);
+	digits.is_secret = true;
+	for (size_t at = from; at < to; at++)
+		if (is_run_byte(text, at))
+			buf_char(&digits, text.p[at]);
+	bool is_hex = is_hex_run(buf_view(&digits));
+	(void)decode_shifts(
+	    &p, from, to, buf_view(&digits), is_hex ? CODED_HEX : CODED_BASE64);
+	if (piece_is_costly(s))
+		piece_mask(&p, "doubt", why_budget, from, to, SPAN_PLAIN);
+	buf_fini(&digits);
 }
 
 #define RUN_WINDOW 64
@@ -400,6 +531,21 @@ look_mark(struct piece *p, size_t at)
 	return n > 0 ? at + n : 0;
 }
 
+/*
+ * Where another may begin whose first letters the one before took for its own digits,
+ * since a slash is one: fm2_.../sntryu_...
+ */
+static size_t
+behind_shape(struct str text, size_t from, size_t to)
+{
+	size_t slash;
+
+	if (to < text.n && has_byte("_-.", text.p[to]) &&
+	    str_rfind(str_sub(text, from, to - from), '/', &slash) && slash > 0)
+		return from + slash;
+	return to;
+}
+
 static size_t
 look_shape(struct piece *p, size_t at)
 {
@@ -413,7 +559,7 @@ look_shape(struct piece *p, size_t at)
 			piece_mask(p, hit.kind, why_shape, hit.part[i].from,
 			    hit.part[i].to,
 			    p->as == SCAN_URL ? SPAN_PERCENT : SPAN_PLAIN);
-	return hit.end;
+	return behind_shape(p->text, at, hit.end);
 }
 
 static const struct look {
@@ -427,6 +573,7 @@ static const struct look {
 	{ "://", look_userinfo },
 	{ "password", look_netrc },
 	{ ":", look_pgpass },
+	{ ":", look_pairs },
 	{ "=", look_key },
 	{ ":", look_key },
 	{ "{", look_document },
@@ -435,6 +582,8 @@ static const struct look {
 	{ ">", look_element },
 	{ "\\u", look_escape },
 	{ "\\x", look_escape },
+	{ "\\0", look_escape },
+	{ "\\1", look_escape },
 	{ "\\/", look_escaped_userinfo },
 	{ "&", look_entity },
 };

@@ -14,13 +14,16 @@
 
 #include "audit/piece.h"
 
+/* said: SCAN_DEPTH secret buffers of the caller's, who keeps them for many scans. */
 void scan_init(struct scan *s, const struct shapes *shapes,
-    const struct prefilter *filter, struct spans *spans);
+    const struct prefilter *filter, struct buf *said, struct spans *spans);
 /* Adds what scan_text() looks for beside shapes. */
 void scan_prefilter(struct prefilter *f);
 
 /* `text` is a piece of the whole that begins at `base`; spans count from the whole's
  * begin. */
 void scan_text(struct scan *s, struct str text, size_t base, enum scan_as as);
+/* What the base64 or hex digits of [from, to) say, which were cut in lines. */
+void scan_digits(struct scan *s, struct str text, size_t from, size_t to);
 
 #endif

@@ -3,6 +3,7 @@
  */
 #define PCRE2_CODE_UNIT_WIDTH 8
 #include "audit/shape.h"
+#include "audit/checksum.h"
 #include "audit/doubt.h"
 
 #include <assert.h>
@@ -16,6 +17,7 @@
 #define WINDOW 8192       /* a pattern sees no more than this */
 #define MATCH_LIMIT 20000 /* far above what any rule needs on a window */
 #define TRY_COST 128      /* a try that fails at once, in bytes looked at */
+#define SUMMED_MAX 64     /* no token with a checksum is longer */
 #define GROUPS (SHAPE_PARTS + 1)
 
 enum alphabet {
@@ -72,6 +74,25 @@ static const struct rule rules[] = {
 #define RULES (sizeof(rules) / sizeof(*rules))
 #define LITERALS_MAX 320
 
+/* In small letters; each as an alternative of one pattern, which says its number. */
+static const struct folded {
+	const char *kind;
+	const char *pattern;
+	const char *vector;
+} folded[] = {
+#define U64 "[a-z0-9_-]"
+#define B32 "[a-z2-7]"
+#define HEX "[0-9a-f]"
+#define FOLDED(kind, pattern, vector) { kind, pattern, vector },
+#include "audit/folded.def"
+#undef FOLDED
+#undef HEX
+#undef B32
+#undef U64
+};
+
+#define FOLDED_MAX (sizeof(folded) / sizeof(*folded))
+
 struct literal {
 	struct str text;
 	size_t rule;
@@ -82,6 +103,7 @@ struct literal {
 
 struct shapes {
 	pcre2_code *code[RULES];
+	pcre2_code *folded;
 	bool is_interpreted; /* the JIT is away, or was caught in a lie */
 	/* by their first two bytes, then in the order of the rules */
 	struct literal literal[LITERALS_MAX + 1];
@@ -257,6 +279,22 @@ compile(const char *pattern, bool *is_jit)
 	return code;
 }
 
+/* (?:PATTERN(*:0)|PATTERN(*:1)...) */
+static pcre2_code *
+compile_folded(bool *is_jit)
+{
+	pcre2_code *code;
+	struct buf all;
+
+	buf_init(&all, 1 << 16);
+	for (size_t i = 0; i < FOLDED_MAX; i++)
+		buf_fmt(&all, "%s%s(*:%zu)", i == 0 ? "(?:" : "|", folded[i].pattern, i);
+	buf_char(&all, ')');
+	code = compile(buf_cstr(&all), is_jit);
+	buf_fini(&all);
+	return code;
+}
+
 static uint32_t
 head_of(const char *p)
 {
@@ -351,6 +389,7 @@ shapes_new(void)
 		s->code[i] = compile(rules[i].pattern, &is_jit);
 		collect(s, i);
 	}
+	s->folded = compile_folded(&is_jit);
 	s->is_interpreted = !is_jit;
 	qsort(s->literal, s->n, sizeof(*s->literal), by_pair);
 	index_literals(s);
@@ -364,6 +403,7 @@ shapes_free(struct shapes *s)
 		return;
 	for (size_t i = 0; i < RULES; i++)
 		pcre2_code_free(s->code[i]);
+	pcre2_code_free(s->folded);
 	free(s);
 }
 
@@ -403,10 +443,14 @@ follows_escape(struct str text, size_t at)
 	return false;
 }
 
+/* Before base64 a slash may be a path's, and a plus a blank's: they are no neighbours. */
 static bool
 begins_clean(struct str text, size_t at, enum alphabet a)
 {
-	return at == 0 || !alphabet_has(a, text.p[at - 1]) || follows_escape(text, at);
+	enum alphabet before = a == ALPHABET_S64 ? ALPHABET_B62 : a;
+
+	return at == 0 || !alphabet_has(before, text.p[at - 1]) ||
+	       follows_escape(text, at);
 }
 
 /* Where the secret begins whose literal stands at `at`. */
@@ -460,19 +504,30 @@ take_parts(const struct rule *r, struct str text, size_t from, const size_t *o, 
 	if (hit->n > 0)
 		return;
 	hit->n = 1;
-	hit->end = swallow(text, hit->end, r->alphabet);
+	if (text.p[hit->end - 1] != '=') /* which fills up the last digits of base64 */
+		hit->end = swallow(text, hit->end, r->alphabet);
 	hit->part[0].from = from;
 	hit->part[0].to = hit->end;
 }
 
 static int
-match(const struct shapes *s, size_t rule, struct str window, struct scratch *scratch)
+match(const struct shapes *s, const pcre2_code *code, struct str window,
+    struct scratch *scratch)
 {
 	if (s->is_interpreted)
-		return pcre2_match(s->code[rule], (PCRE2_SPTR)window.p, window.n, 0,
-		    PCRE2_NO_JIT, scratch->data, scratch->context);
-	return pcre2_jit_match(s->code[rule], (PCRE2_SPTR)window.p, window.n, 0, 0,
-	    scratch->data, scratch->context);
+		return pcre2_match(code, (PCRE2_SPTR)window.p, window.n, 0, PCRE2_NO_JIT,
+		    scratch->data, scratch->context);
+	return pcre2_jit_match(
+	    code, (PCRE2_SPTR)window.p, window.n, 0, 0, scratch->data, scratch->context);
+}
+
+/* Glued to something else, it is told by its checksum. */
+static bool
+is_summed(const struct rule *r, struct str text, size_t from)
+{
+	return r->alphabet == ALPHABET_B62 &&
+	       (strcmp(r->kind, "github") == 0 || strcmp(r->kind, "npm") == 0) &&
+	       checksum_is_right(str_sub(text, from, SUMMED_MAX));
 }
 
 static bool
@@ -481,11 +536,11 @@ try_rule(const struct shapes *s, size_t rule, struct str text, size_t at,
 {
 	const struct rule *r = &rules[rule];
 	size_t from = walk_back(text, at, r);
-	if (!begins_clean(text, from, r->alphabet))
+	if (!begins_clean(text, from, r->alphabet) && !is_summed(r, text, from))
 		return false;
 
 	struct scratch *scratch = scratch_get();
-	int n = match(s, rule, str_sub(text, from, WINDOW), scratch);
+	int n = match(s, s->code[rule], str_sub(text, from, WINDOW), scratch);
 	*work += TRY_COST;
 	if (n == PCRE2_ERROR_NOMATCH)
 		return false;
@@ -524,6 +579,38 @@ shapes_match(const struct shapes *s, struct str text, size_t at, struct shape_hi
 		    try_rule(s, s->literal[i].rule, text, at, hit, work))
 			return true;
 	return false;
+}
+
+/* ---- in a host's name */
+
+static const char *
+folded_kind(const struct scratch *scratch)
+{
+	uint64_t row = FOLDED_MAX;
+	const char *mark = (const char *)pcre2_get_mark(scratch->data);
+
+	(void)str_decimal(str_of(mark), &row);
+	assert(row < FOLDED_MAX);
+	return folded[row].kind;
+}
+
+bool
+shapes_match_folded(
+    const struct shapes *s, struct str host, size_t at, struct shape_hit *hit)
+{
+	struct scratch *scratch = scratch_get();
+	int n = match(s, s->folded, str_sub(host, at, host.n), scratch);
+
+	if (n == PCRE2_ERROR_NOMATCH)
+		return false;
+	if (n < 0) {
+		doubt(host, at, hit);
+		return true;
+	}
+	*hit = (struct shape_hit){ .kind = folded_kind(scratch), .n = 1 };
+	hit->part[0].from = at;
+	hit->part[0].to = hit->end = at + pcre2_get_ovector_pointer(scratch->data)[1];
+	return true;
 }
 
 const char *
@@ -618,11 +705,11 @@ vector_fill(struct vector *v, struct str spec)
 }
 
 static struct vector
-vector_make(const struct rule *r, struct str literal)
+vector_make(const char *vector, struct str literal)
 {
 	struct vector v = { .n = 0 };
-	struct str rest = str_of(r->vector);
-	bool has_literal = false;
+	struct str rest = str_of(vector);
+	bool has_literal = literal.n == 0;
 	size_t end;
 
 	vector_add(&v, '(');
@@ -690,17 +777,31 @@ is_let_through(const struct prefilter *f, const struct vector *v)
 	return true;
 }
 
-/* The first literal whose vector is missed, or NULL. */
+/* Each as its own kind, and wholly. */
+static bool
+finds_folded(const struct shapes *s, const struct folded *row)
+{
+	struct vector v = vector_make(row->vector, STR_NONE);
+	struct shape_hit hit;
+
+	return shapes_match_folded(s, (struct str){ v.text, v.n }, 1, &hit) &&
+	       strcmp(hit.kind, row->kind) == 0 && hit.end == v.n - 1;
+}
+
+/* The first pattern whose vector is missed, or NULL. */
 static const char *
 first_missed(const struct shapes *s, const struct prefilter *f)
 {
 	for (size_t i = 0; i < s->n; i++) {
 		const struct literal *l = &s->literal[i];
-		struct vector v = vector_make(&rules[l->rule], l->text);
+		struct vector v = vector_make(rules[l->rule].vector, l->text);
 
 		if (!is_let_through(f, &v) || !finds_vector(s, l, &v))
 			return rules[l->rule].pattern;
 	}
+	for (size_t i = 0; i < FOLDED_MAX; i++)
+		if (!finds_folded(s, &folded[i]))
+			return folded[i].pattern;
 	return NULL;
 }
 

@@ -141,6 +141,9 @@ struct shape_hit {
  */
 bool shapes_match(const struct shapes *s, struct str text, size_t at,
     struct shape_hit *hit, size_t *work);
+/* The same at a label of a host's name, in small letters (folded.def). */
+bool shapes_match_folded(
+    const struct shapes *s, struct str host, size_t at, struct shape_hit *hit);
 /* The kind of a value that is wholly one secret, or NULL. */
 const char *shapes_kind(const struct shapes *s, struct str value);
 bool shape_kind_exists(struct str kind);

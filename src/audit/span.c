@@ -22,6 +22,13 @@ forget(struct span *span)
 }
 
 void
+span_says(struct span *span, struct str secret)
+{
+	span->secret.n = secret.n;
+	span->secret.p = memcpy(mem_alloc(secret.n), secret.p, secret.n);
+}
+
+void
 spans_add(struct spans *s, struct span span)
 {
 	if (span.from >= span.to) {
@@ -33,6 +40,40 @@ spans_add(struct spans *s, struct span span)
 		s->span = mem_resize(s->span, s->cap * sizeof(*s->span));
 	}
 	s->span[s->n++] = span;
+}
+
+static bool
+is_number_byte(char c)
+{
+	return ascii_is_digit(c) || (c != '\0' && strchr("+-.eE", c) != NULL);
+}
+
+static bool
+is_in_string(struct span_place *place, struct str json, size_t at)
+{
+	if (at < place->at)
+		*place = (struct span_place){ 0 };
+	for (; place->at < at; place->at++)
+		if (place->is_in_string && json.p[place->at] == '\\')
+			place->at++;
+		else if (json.p[place->at] == '"')
+			place->is_in_string = !place->is_in_string;
+	return place->is_in_string;
+}
+
+void
+span_take_number(struct str json, struct span_place *place, struct span *s)
+{
+	for (size_t i = s->from; i < s->to; i++)
+		if (!is_number_byte(json.p[i]))
+			return;
+	if (is_in_string(place, json, s->from))
+		return;
+	while (s->from > 0 && is_number_byte(json.p[s->from - 1]))
+		s->from--;
+	while (s->to < json.n && is_number_byte(json.p[s->to]))
+		s->to++;
+	memcpy(s->quote, "\"", 2);
 }
 
 /* The longer first, so that it names the kind when one covers another. */
@@ -177,6 +218,23 @@ step_braces(struct str rest, struct step *step)
 	return true;
 }
 
+/* \101, of three digits: ASCII, as shells and C write it. */
+static bool
+step_octal(struct str rest, struct step *step)
+{
+	unsigned c = 0;
+
+	if (rest.n < 4 || rest.p[1] > '1')
+		return false;
+	for (size_t i = 1; i < 4; i++) {
+		if (rest.p[i] < '0' || rest.p[i] > '7')
+			return false;
+		c = 8 * c + (unsigned)(rest.p[i] - '0');
+	}
+	*step = (struct step){ 4, 1, { (char)c } };
+	return true;
+}
+
 static bool
 step_json(struct str rest, struct step *step)
 {
@@ -192,6 +250,8 @@ step_json(struct str rest, struct step *step)
 		return true;
 	}
 	if (rest.p[1] == 'u' && step_braces(rest, step))
+		return true;
+	if (step_octal(rest, step))
 		return true;
 	if (rest.p[1] == 'x' && rest.n >= 4 && hex_value(str_sub(rest, 2, 2), &c)) {
 		*step = (struct step){ 4, 1, { (char)c } };
@@ -348,8 +408,7 @@ own_secret(struct span *span, struct str plain)
 		return;
 	buf_init(&b, 4 * (span->to - span->from) + 16);
 	span_decode(str_sub(plain, span->from, span->to - span->from), span->code, &b);
-	span->secret.n = b.n;
-	span->secret.p = memcpy(mem_alloc(b.n), b.p, b.n);
+	span_says(span, buf_view(&b));
 	b.is_secret = true;
 	buf_fini(&b);
 }

@@ -30,7 +30,16 @@ struct spans {
 	size_t n, cap;
 };
 
-void spans_add(struct spans *s, struct span span); /* empty ones are left out */
+void spans_add(struct spans *s, struct span span);    /* empty ones are left out */
+void span_says(struct span *span, struct str secret); /* copies it; spans_add() owns it */
+/* How far a JSON text was read, to know what is in a string; {0} at first. */
+struct span_place {
+	size_t at;
+	bool is_in_string;
+};
+
+/* A number in JSON goes whole, and its mark needs quotes. */
+void span_take_number(struct str json, struct span_place *place, struct span *s);
 void spans_merge(struct spans *s);
 void spans_reset(struct spans *s); /* none, its memory kept */
 void spans_fini(struct spans *s);  /* wipes what secrets it holds */

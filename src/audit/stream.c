@@ -267,7 +267,7 @@ give_lines(struct redact_stream *s, size_t end, struct buf *out)
 		if (s->is_dropping_pem)
 			drop_pem(s, end);
 	}
-	if (s->as == REDACT_URL)
+	if (s->as == REDACT_URL || s->as == REDACT_HOST)
 		give_out(s, end, out);
 }
 
@@ -343,6 +343,7 @@ take(struct redact_stream *s, struct str in, struct buf *out)
 	switch (s->as) {
 	case REDACT_TEXT:
 	case REDACT_URL:
+	case REDACT_HOST:
 		take_lines(s, out);
 		break;
 	case REDACT_HEADER:

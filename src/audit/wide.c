@@ -42,7 +42,7 @@ look_run(struct scan *s, const struct known *known, struct str raw, size_t base)
 	s->spans = &found;
 	scan_text(s, buf_view(&plain), 0, SCAN_TEXT);
 	s->spans = outer;
-	known_find(known, false, buf_view(&plain), &found);
+	known_find(known, KNOWN_IN_TEXT, buf_view(&plain), &found);
 	spans_map(outer, &found, buf_view(&plain), raw, base, SPAN_WIDE);
 	spans_fini(&found);
 	buf_fini(&plain);

@@ -39,6 +39,7 @@ struct settings {
 	int64_t audit_sums;
 	struct secret redact_key;
 	char *redact_id;
+	bool redact_cards;
 	struct redact_rules redact_rules;
 	char *tls_roots; /* NULL: the system's */
 	/* ms */

@@ -56,6 +56,12 @@ look_for_secret(const struct redactor *r, enum redact_as as, struct str in, size
 	buf_fini(&out);
 }
 
+static enum redact_as
+form_of(uint8_t byte)
+{
+	return byte >= 0xf0 ? REDACT_HOST : (enum redact_as)(byte % 4);
+}
+
 /* The first byte chooses the form and the secret, the second where it stands. */
 int
 LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
@@ -66,7 +72,7 @@ LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 		r = redactor_new(STR("a key"), "k1");
 	if (size < 2)
 		return 0;
-	enum redact_as as = (enum redact_as)(data[0] % 4);
+	enum redact_as as = form_of(data[0]);
 	struct str in = { (const char *)data + 2, size - 2 };
 	size_t at = in.n * data[1] / 256;
 	struct buf once = pass(r, as, in);

@@ -198,6 +198,33 @@ test_a_secret_too_short_to_look_for_leaves_text_alone(void **state)
 	redactor_free(r);
 }
 
+/* ---- a host's name, in which there are no capitals */
+
+static void
+test_in_a_host_a_held_secret_is_known_without_its_capitals(void **state)
+{
+	static const char upper[] = "KEkDc7o_-o2U"
+				    "fC_yEPoak_C7";
+	static const char lower[] = "kekdc7o_-o2u"
+				    "fc_yepoak_c7";
+	struct redactor *r = holding((const char *const[]){ upper }, 1);
+	struct buf in, out, mark;
+
+	(void)state;
+	mark_of(r, upper, &mark);
+	buf_init(&in, 1000);
+	buf_fmt(&in, "a.%s.test", lower);
+	mask(r, REDACT_HOST, buf_view(&in), &out);
+	expect("in a host", "a.#.test", buf_cstr(&mark), buf_view(&out));
+	buf_fini(&out);
+	mask(r, REDACT_TEXT, buf_view(&in), &out);
+	assert_true(str_eq(buf_view(&out), buf_view(&in)));
+	buf_fini(&out);
+	buf_fini(&in);
+	buf_fini(&mark);
+	redactor_free(r);
+}
+
 /* ---- what is shared */
 
 static bool
@@ -261,6 +288,8 @@ main(void)
 		    test_a_value_of_several_lines_is_found_line_by_line_without_its_brackets),
 		cmocka_unit_test(test_json_with_a_held_number_stays_json),
 		cmocka_unit_test(test_a_secret_too_short_to_look_for_leaves_text_alone),
+		cmocka_unit_test(
+		    test_in_a_host_a_held_secret_is_known_without_its_capitals),
 		cmocka_unit_test(
 		    test_old_secrets_are_masked_by_all_as_long_as_anybody_holds_them),
 		cmocka_unit_test(test_whoever_holds_many_finds_each),

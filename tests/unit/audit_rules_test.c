@@ -186,6 +186,78 @@ test_a_rule_that_could_cost_or_is_untrue_is_refused_where_it_is_wrong(void **sta
 	}
 }
 
+/* ---- cards */
+
+static struct redactor *
+watching_cards(const char *value)
+{
+	struct redactor *r = redactor_new(STR("a key"), "k1");
+	struct report rep;
+	struct buf text;
+
+	buf_init(&text, 1000);
+	buf_fmt(&text, "redact: { cards: %s }\n", value);
+	report_init(&rep);
+	struct settings *s = settings_load_text("w.yaml", buf_view(&text), "/", &rep);
+	assert_non_null(s);
+	redactor_obey(r, rules_load(s, &rep));
+	settings_free(s);
+	report_fini(&rep);
+	buf_fini(&text);
+	return r;
+}
+
+/* Numbers that issuers publish for tests, and none. */
+static const struct {
+	const char *what;
+	enum redact_as as;
+	const char *in, *out;
+} cards[] = {
+	{ "in groups", REDACT_TEXT, "paid with 4111 1111 1111 1111 1234 times",
+	    "paid with #card# 1234 times" },
+	{ "with dashes", REDACT_TEXT, "(5555-5555-5555-4444).", "(#card#)." },
+	{ "three groups", REDACT_TEXT, "3782 822463 10005", "#card#" },
+	{ "in one", REDACT_URL, "/a?n=6011111111111117&b", "/a?n=#card#&b" },
+	{ "a number in JSON", REDACT_JSON, "{\"n\": 4111111111111111, \"m\": 2}",
+	    "{\"n\": \"#card#\", \"m\": 2}" },
+	{ "a string in JSON", REDACT_JSON, "[\"4111111111111111\"]", "[\"#card#\"]" },
+	{ "another last digit", REDACT_TEXT, "4111111111111112", NULL },
+	{ "no issuer's", REDACT_TEXT, "1748503543012 9111111111111111", NULL },
+	{ "a longer number", REDACT_TEXT, "41111111111111110000", NULL },
+	{ "a part of something", REDACT_TEXT,
+	    "v1.4111111111111111 a4111111111111111 4111111111111111.5 "
+	    "ab-4111111111111111",
+	    NULL },
+	{ "groups of two kinds", REDACT_TEXT, "4111-1111 1111-1111", NULL },
+};
+
+static void
+test_cards_are_masked_where_they_are_to_be(void **state)
+{
+	struct redactor *on = watching_cards("true"), *off = watching_cards("false");
+
+	(void)state;
+	for (size_t i = 0; i < COUNT_OF(cards); i++) {
+		const char *want = cards[i].out != NULL ? cards[i].out : cards[i].in;
+		struct buf out, seen, plain;
+
+		buf_init(&out, 10000);
+		buf_init(&seen, 10000);
+		buf_init(&plain, 10000);
+		redact(on, cards[i].as, str_of(cards[i].in), &out);
+		without_digits(&seen, buf_view(&out));
+		if (strcmp(buf_cstr(&seen), want) != 0)
+			fail_msg("%s: %s", cards[i].what, buf_cstr(&out));
+		redact(off, cards[i].as, str_of(cards[i].in), &plain);
+		assert_row(cards[i].what, str_eq(buf_view(&plain), str_of(cards[i].in)));
+		buf_fini(&out);
+		buf_fini(&seen);
+		buf_fini(&plain);
+	}
+	redactor_free(on);
+	redactor_free(off);
+}
+
 int
 main(void)
 {
@@ -195,6 +267,7 @@ main(void)
 		    test_a_text_full_of_literals_is_masked_when_it_costs_too_much),
 		cmocka_unit_test(
 		    test_a_rule_that_could_cost_or_is_untrue_is_refused_where_it_is_wrong),
+		cmocka_unit_test(test_cards_are_masked_where_they_are_to_be),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -560,6 +560,27 @@ static const struct {
 	{ "C's escapes", REDACT_TEXT, "pass\\x77ord\\x3dhun|ter2 ok", "hunter2", " ok" },
 	{ "JavaScript's escapes", REDACT_TEXT, "pass\\u{77}ord\\u{3d}hun|ter2 ok",
 	    "hunter2", " ok" },
+	{ "hex between slashes", REDACT_URL, "/x/70617373776f7264|3d68756e74657232/b?x=1",
+	    "756e74657232", "/x/~redacted.password.k1." },
+	{ "hex between slashes, in capitals", REDACT_TEXT,
+	    "GET /x=70617373776F7264|3D68756E74657232/x=1 ok", "756E74657232",
+	    "/x=1 ok" },
+	{ "hex with colons", REDACT_TEXT, "id 74:6f:6b:65:6e:3d:6|8:75:6e:74:65:72:32 ok",
+	    "74:65:72:32", "~ ok" },
+	{ "hex with dashes", REDACT_TEXT, "id 74-6f-6b-65-6e-3d-6|8-75-6e-74-65-72-32 ok",
+	    "74-65-72-32", "~ ok" },
+	{ "base32", REDACT_TEXT,
+	    "id /OBQXG43XN5ZGIPLIOVXHIZLS|GI5SA5LTMVZD243WMM====== ok",
+	    "A5LTMVZD243WMM======", "id /~" },
+	{ "base32 in small letters", REDACT_TEXT,
+	    "id obqxg43xn5zgipliovxhi|zlsgi5sa5ltmvzd243wmm.x ok", "lsgi5sa5ltmvzd243wmm",
+	    "~.x ok" },
+	{ "octal escapes", REDACT_TEXT, "pass\\167ord\\075hun|ter2 ok", "hunter2",
+	    " ok" },
+	{ "a list of arguments without their command", REDACT_JSON,
+	    "[\"-u\",\"svc\",\"-p\",\"hun|ter2\",\"-v\"]", "hunter2", "\"-v\"" },
+	{ "an argument that can only be a password", REDACT_JSON,
+	    "[\"-p\",\"hun|ter2!\"]", "hunter2", "[\"-p\",\"~" },
 	{ "JavaScript's escape()", REDACT_TEXT, "pass%u0077ord%u003dhun|ter2 ok",
 	    "hunter2", " ok" },
 };
@@ -653,6 +674,15 @@ test_what_looks_random_and_is_no_secret_stays(void **state)
 		"<input type=\"submit\" name=\"password\" value=\"Change\"/>",
 		"<add key=\"token\" value=\"\"/> if a > b -> c => d <name>token</name>",
 		"<key>max_tokens</key><string>12</string><value>a</value>",
+		"[\"-p\",\"8080:80\"] [\"-p\",\"/var/lib/x1\"] [\"-p\",\"crate2\"] "
+		"[\"-u\",\"svc\",\"-p\",\"2222\"] [\"-p\",\"typescript@4.2\"]",
+		"06:07:08.123 aa:bb:cc:dd:ee:ff 2031-04-05 C:\\101\\x "
+		"64:28:a9:d7:3e:ba:46:79:"
+		"64:f3:e7:ed:43:4f:e8:15",
+		"/objects/ab/cdef0123456789abcdef0123456789abcdef01/x "
+		"JBSWY3DPEHPK3PXPJBSWY3DP",
+		"e3b0c44298fc1c149afbf4c8996fb92427ae41e4649b934ca495991b7852b855\n"
+		"e3b0c44298fc1c149afbf4c8996fb92427ae41e4649b934ca495991b7852b855\n",
 	};
 	struct redactor *r = keyed();
 
@@ -664,6 +694,121 @@ test_what_looks_random_and_is_no_secret_stays(void **state)
 			fail_msg("%s", buf_cstr(&out));
 		buf_fini(&out);
 	}
+	redactor_free(r);
+}
+
+/* A token's part may begin where it ended before: a slash is a digit of base64. */
+static void
+test_a_form_in_base64_is_found_behind_a_slash(void **state)
+{
+	static const struct {
+		const char *head[2];
+		size_t before, behind; /* digits */
+		const char *fill;
+	} of[] = {
+		{ { "sntr", "yu_" }, 0, 64, "" },
+		{ { "AB", "SK" }, 0, 110, "" },
+		{ { "ops_", "eyJ" }, 0, 250, "" },
+		{ { "fm", "2_" }, 0, 120, "" },
+		{ { "glc_", "eyJ" }, 0, 100, "" },
+		{ { "ZX", "lK" }, 0, 120, "" },
+		{ { "+A", "St" }, 76, 6, "==" },
+		{ { "AI", "oT" }, 33, 6, "=" },
+		{ { "AZ", "DO" }, 76, 4, "" },
+		{ { "JQ", "QJ9" }, 52, 27, "" },
+		{ { "+A", "CR" }, 42, 6, "" },
+	};
+	static const char digits[] = "0123456789abcdefghijABCDEFGHIJKLMNOPQRSTUVWXYZklmn";
+	struct redactor *r = keyed();
+
+	(void)state;
+	for (size_t i = 0; i < COUNT_OF(of); i++)
+		for (int as = REDACT_TEXT; as <= REDACT_URL; as += REDACT_URL) {
+			struct buf in;
+
+			buf_init(&in, 1 << 12);
+			buf_text(&in, "/v1/accounts/of/somebody/");
+			for (size_t n = 0; n < of[i].before; n++)
+				buf_char(&in, digits[n % 50]);
+			buf_fmt(&in, "%s%s", of[i].head[0], of[i].head[1]);
+			for (size_t n = 0; n < of[i].behind; n++)
+				buf_char(&in, digits[n % 50]);
+			buf_fmt(&in, "%s/b?x=1", of[i].fill);
+			struct buf out = redacted(r, (enum redact_as)as, buf_view(&in));
+			if (holds(&out, "01234567") || holds(&out, "89ab") ||
+			    !str_starts(buf_view(&out),
+				STR("/v1/accounts/of/somebody/~redacted.")) ||
+			    !str_ends(buf_view(&out), STR("?x=1")))
+				fail_msg("%s: %s", of[i].head[1], buf_cstr(&out));
+			buf_fini(&in);
+			buf_fini(&out);
+		}
+	redactor_free(r);
+}
+
+static void
+test_digits_that_were_cut_in_lines_are_read_as_one(void **state)
+{
+	static const size_t widths[] = { 60, 64, 76 };
+	struct redactor *r = keyed();
+
+	(void)state;
+	for (size_t i = 0; i < COUNT_OF(widths); i++)
+		for (size_t before = 0; before < 60; before += 7) {
+			struct buf plain, code, in;
+
+			buf_init(&plain, 1 << 12);
+			buf_init(&code, 1 << 12);
+			buf_init(&in, 1 << 12);
+			for (size_t n = 0; n < 50 + before; n++)
+				buf_char(&plain, (char)('a' + n % 26));
+			buf_text(&plain, " " TOKEN " and so on, for a while\n");
+			if (i == 0)
+				put_hex(&code, "", false, buf_view(&plain));
+			else
+				put_base64(&code, "+/", buf_view(&plain));
+			buf_text(&in, "one:\r\n\r\n");
+			for (size_t at = 0; at < code.n; at += widths[i]) {
+				buf_str(&in, str_sub(buf_view(&code), at, widths[i]));
+				buf_text(&in, "\r\n");
+			}
+			buf_text(&in, "two:\r\n");
+			struct buf out = redacted(r, REDACT_TEXT, buf_view(&in));
+			assert_string_equal(buf_cstr(&out) + out.n - 9, "~\r\ntwo:\r\n");
+			assert_true(str_starts(
+			    buf_view(&out), STR("one:\r\n\r\n~redacted.github.")));
+			for (size_t at = 0; at < in.n; at += 11) {
+				struct buf parts =
+				    streamed(r, REDACT_TEXT, buf_view(&in), at);
+
+				assert_true(str_eq(buf_view(&parts), buf_view(&out)));
+				buf_fini(&parts);
+			}
+			buf_fini(&plain);
+			buf_fini(&code);
+			buf_fini(&in);
+			buf_fini(&out);
+		}
+	redactor_free(r);
+}
+
+static void
+test_all_of_a_long_block_below_its_key_is_the_value(void **state)
+{
+	struct redactor *r = keyed();
+	struct buf in, out;
+
+	(void)state;
+	buf_init(&in, 1 << 16);
+	buf_text(&in, "a: 1\npassword: |\n");
+	for (int n = 0; n < 400; n++)
+		buf_fmt(&in, "  line %d of it\n", n);
+	buf_text(&in, "b: 2\n");
+	out = redacted(r, REDACT_TEXT, buf_view(&in));
+	assert_true(str_starts(buf_view(&out), STR("a: 1\npassword: |\n  ~redacted.")));
+	assert_true(str_ends(buf_view(&out), STR("~\nb: 2\n")) && !holds(&out, "line"));
+	buf_fini(&in);
+	buf_fini(&out);
 	redactor_free(r);
 }
 
@@ -685,7 +830,10 @@ static const char *const odd[] = { "eyJ.", "://a:b", "://a:b://", "password=$", 
 	"login a ", "{}{}", "{ \"", "Private-Lines:", ":\\/\\/a:b", "<a key=\"token\" ",
 	"<a b=\"c\">", "<key>token</key><string>", "a>", "pass: a1b2c3 ", "session_id=a ",
 	"[\"mysql\",\"-pa\",", "[\"-u\",\"a:b\"],", "'--token', 'a", "password:\n",
-	"password: |\n", "password: |\n a1\n", "token=\\\n", "name: token\n" };
+	"password: |\n", "password: |\n a1\n", "token=\\\n", "name: token\n",
+	"61:", "61-62-", "/61626364656667686970717273747576", "\\141",
+	"MFRGGZDFMZTWQ2LKNNWG23TPOA", "[\"-p\",\"a1!a1!\",",
+	"YWFhYWFhYWFhYWFhYWFhYWFhYWFhYWFhYWFhYWFhYWFhYWFhYWFhYWFhYWFhYWFh\n" };
 
 static size_t
 work_of(const struct redactor *r, enum redact_as as, const char *unit, size_t n)
@@ -949,6 +1097,9 @@ main(void)
 		cmocka_unit_test(test_base64_is_found_wherever_in_a_run_it_begins),
 		cmocka_unit_test(
 		    test_secrets_go_from_where_they_stand_and_the_rest_stays),
+		cmocka_unit_test(test_a_form_in_base64_is_found_behind_a_slash),
+		cmocka_unit_test(test_digits_that_were_cut_in_lines_are_read_as_one),
+		cmocka_unit_test(test_all_of_a_long_block_below_its_key_is_the_value),
 		cmocka_unit_test(test_what_looks_random_and_is_no_secret_stays),
 		cmocka_unit_test(test_what_looks_random_is_found_wherever_it_stands),
 		cmocka_unit_test(test_twice_as_much_is_twice_the_work),
