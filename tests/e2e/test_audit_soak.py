@@ -28,6 +28,7 @@ import re
 import resource
 import signal
 import socket
+import string
 import subprocess
 import threading
 import urllib.parse
@@ -45,6 +46,9 @@ CLIENTS = 4
 ANSWERS_MAX = 32 << 20  # bytes of them that each client keeps
 LEFT_OVER = 24  # characters in a row: a stack may have a register's remainder
 FORMED, BARE, SENT, SILENT = 70, 60, 58, 12
+HOSTLY = string.ascii_letters + string.digits + "_"
+FITS_HOST = re.compile("[A-Za-z0-9_][A-Za-z0-9_-]{1,58}[A-Za-z0-9_]")
+UNCERTAIN = ("AIza", "AKIA", "ASIA", "ATBB")  # of them, in small letters, most are known, not all
 KINDS = ("anthropic", "openai", "gemini", "vercel", "openrouter", "litellm")
 
 
@@ -68,8 +72,8 @@ def fields(q):
 
 
 def hidden(secret):
-    """In a path, in encodings; a form is found behind no character of its own alphabet."""
-    return "/" + ";".join("x=" + g for i, g in enumerate(guises(secret)) if i != 6)
+    """In a path, in encodings; a form is found behind no character of its own alphabet but a slash."""
+    return "/" + "/".join(g for i, g in enumerate(guises(secret)) if i != 6)
 
 
 def no_colon(q):
@@ -190,12 +194,12 @@ class Plants:
 
     def __init__(self):
         self.formed, self.bare = shaped(FORMED), [noise() for _ in range(BARE)]
-        self.sent = [noise() for _ in range(SENT)]
+        self.sent = [noise(HOSTLY) if i % 3 == 0 else noise() for i in range(SENT)]
         self.silent = [tokens.new_secret() for _ in range(SILENT)]
         self.all = self.formed + self.bare + self.sent + self.silent
         self.told = self.all[:-SILENT]
         self.pools = {"f": self.formed, "h": self.sent, "b": self.bare,
-                      "l": [s for s in self.formed if re.fullmatch("[a-z0-9-]{1,60}", s)]}
+                      "l": [s for s in self.formed + self.sent if FITS_HOST.fullmatch(s) and not s.startswith(UNCERTAIN)]}
         self.search = Search(self.all)
         self.others = Search([s for s in self.all if s not in self.pools["l"]])  # a refusal names the host that was asked for
         self.never_told = Search(self.silent, LEFT_OVER)

@@ -27,7 +27,8 @@ dp.pt.<b62*43> pul-<hex*40> tskey-auth-<b62*13>-<b62*32> sbp_<low*40> pscale_tkn
 SG.<u64*22>.<u64*43> key-<hex*32> xkeysib-<hex*64>-<b62*16> ntn_<dig*11><b62*35> lin_api_<b62*40> figd_<u64*40>
 PMAK-<hex*24>-<hex*34> NRAK-<up*27> glsa_<b62*32>_<hex*8> dt0c01.<up*24>.<up*64> squ_<hex*40>
 dckr_pat_<u64*27> npm_<b62*36> pypi-AgEI<u64*85> rubygems_<hex*48> AGE-SECRET-KEY-1<up*58> sha256~<u64*43>
-pat-na1-<hex*8>-<hex*4>-<hex*4>-<hex*4>-<hex*12> rzp_live_<b62*14> eyJ<u64*33>.eyJ<u64*60>.<u64*43>""".split()
+pat-na1-<hex*8>-<hex*4>-<hex*4>-<hex*4>-<hex*12> rzp_live_<b62*14> eyJ<u64*33>.eyJ<u64*60>.<u64*43>
+sntryu_<hex*64> ABSK<s64*110> ops_eyJ<s64*200> fm2_<s64*120> glc_eyJ<s64*100>""".split()
 PREFIXES = {shape.split("<")[0] for shape in SHAPES} | {""}  # which are no secret
 NOISE = string.ascii_letters + string.digits + "~/+=&\"<'%.-_"
 HEX_PIECE, PIECE = 16, 12  # characters in a row that no digest in a record has by chance
