@@ -29,9 +29,6 @@ WAYS = ["--direct", AT4 + ":443", "--direct", "[%s]:443" % AT6, "--udp", AT4 + "
 
 @pytest.fixture(scope="module")
 def sandbox(net):
-    with netns.inside(net.outside):
-        subprocess.run(["ip", "route", "replace", "local", METADATA + "/32", "dev", "lo"], check=True)
-        subprocess.run(["ip", "addr", "replace", AT6 + "/128", "dev", "lo", "nodad"], check=True)
     one = sandboxes.Sandbox(net)
     yield one
     one.close()
@@ -45,6 +42,9 @@ def tight(sandbox):
 @pytest.fixture
 def outside(net, origin, authority):
     """Whatever a hole would reach answers: each port as is usual, or with what it hears."""
+    with netns.inside(net.outside):
+        subprocess.run(["ip", "route", "replace", "local", METADATA + "/32", "dev", "lo"], check=True)
+        subprocess.run(["ip", "addr", "replace", AT6 + "/128", "dev", "lo", "nodad"], check=True)
     server, echo = origin(), origin(serve=origins.echo_serve)
     secure = origin(serve=tls.tls_serve(authority.context("outside.test"), origins.http_serve))
     for address in (AT4, AT6):

@@ -199,7 +199,10 @@ def second_interface(place, inside, *to):
 
 @pytest.fixture(autouse=True)
 def way_back(net):
-    """Whatever gets outside by the second interface finds its way back."""
+    """Whatever gets to the second interface is led on, and finds its way back."""
+    for family in ("ipv4", "ipv6"):
+        with open("/proc/sys/net/%s/conf/all/forwarding" % family, "w", encoding="ascii") as f:
+            f.write("1")
     with netns.inside(net.outside):
         subprocess.run(["ip", "route", "replace", "10.98.0.0/24", "via", "192.0.2.1"], check=True)
         subprocess.run(["ip", "-6", "route", "replace", "fd00:98::/64", "via", "fd00:77::1"], check=True)
