@@ -50,7 +50,8 @@ struct settings {
 	/* bytes, or fields */
 	int64_t limits_target, limits_head, limits_fields, limits_field;
 	int64_t limits_response_head, limits_response_fields, limits_body;
-	int64_t limits_client_connections, limits_client_connecting, limits_tunnels;
+	int64_t limits_client_connections, limits_client_connecting, limits_tunnels,
+	    limits_upload;
 	int64_t limits_client_rate; /* a second; 0: no limit */
 	int64_t limits_refusals;    /* a minute; 0: no limit */
 	struct prefixes addresses_closed;

@@ -44,6 +44,7 @@ struct control {
 	struct sockets sockets;
 	struct journal *journal;
 	struct limits *limits;
+	struct uploads *uploads;
 	struct sums *sums;
 	struct names *names; /* or NULL */
 	struct sessions *sessions;
@@ -623,6 +624,7 @@ make_workers(struct control *c, size_t n)
 		.snapshot = c->snapshot,
 		.journal = c->journal,
 		.limits = c->limits,
+		.uploads = c->uploads,
 		.sums = c->sums,
 		.names = c->names,
 		.sessions = c->sessions,
@@ -864,6 +866,7 @@ start(struct control *c)
 	log_filter(redact_log, c);
 	c->descriptors = rights_descriptors();
 	c->limits = limits_new();
+	c->uploads = uploads_new();
 	c->sums = sums_new((size_t)set->audit_sums);
 	if (set->dns_door_mode == DNS_SYNTHETIC && set->listen_dns.n > 0)
 		c->names = names_new(&set->dns_door_pool4, (size_t)set->dns_door_names);
@@ -915,6 +918,7 @@ take_down(struct control *c)
 	sessions_free(c->sessions);
 	tokens_free(c->tokens);
 	limits_free(c->limits);
+	uploads_free(c->uploads);
 	sums_free(c->sums);
 	names_free(c->names);
 	snapshot_unref(c->snapshot);

@@ -72,6 +72,7 @@ worker_new(const struct worker_options *o, const char **why)
 	origins_init(&e->providers, e->loop, o->max_kept);
 	e->journal = o->journal;
 	e->limits = o->limits;
+	e->uploads = o->uploads;
 	e->sums = o->sums;
 	e->names = o->names;
 	e->sessions = o->sessions;

@@ -16,6 +16,7 @@ struct worker_options {
 	struct sums *sums;
 	struct names *names; /* or NULL */
 	struct limits *limits;
+	struct uploads *uploads;
 	struct sessions *sessions;
 	struct tokens *tokens;
 	struct ledger *ledger; /* or NULL */

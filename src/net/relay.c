@@ -245,6 +245,7 @@ take_held(struct relay_way *w, struct stream *to)
 {
 	struct pipe *pipe = w->held;
 	struct block *block = w->held;
+	size_t may;
 	ssize_t n;
 
 	if (w->is_block) {
@@ -254,12 +255,16 @@ take_held(struct relay_way *w, struct stream *to)
 			block->from += (uint32_t)n;
 		return n;
 	}
-	n = splice(
-	    pipe->out, NULL, to->fd, NULL, w->pending, SPLICE_F_NONBLOCK | SPLICE_F_MOVE);
-	return n < 0 ? -errno : n;
+	if ((may = quota_ask(to->quota, w->pending)) == 0)
+		return -EDQUOT;
+	n = splice(pipe->out, NULL, to->fd, NULL, may, SPLICE_F_NONBLOCK | SPLICE_F_MOVE);
+	if (n < 0)
+		return -errno;
+	quota_passed(to->quota, (size_t)n);
+	return n;
 }
 
-/* 0: nothing waits any more; -EAGAIN: the taker is full; else it is gone. */
+/* 0: nothing waits any more; -EAGAIN: the taker is full; else it takes no more. */
 static ssize_t
 flush(struct relay *r, int i)
 {
@@ -318,6 +323,24 @@ giver_is_gone(struct relay *r, int i)
 }
 
 static void
+is_spent(struct relay *r)
+{
+	r->how = RELAY_SPENT;
+	end_way(r, RELAY_UP);
+	end_way(r, RELAY_DOWN);
+	stream_kick(r->client); /* within start, too, the owner is told from the loop */
+}
+
+static void
+taker_takes_no_more(struct relay *r, int i, ssize_t err)
+{
+	if (err == -EDQUOT)
+		is_spent(r);
+	else
+		taker_is_gone(r, i);
+}
+
+static void
 pass_end(struct relay *r, int i)
 {
 	bool is_last = r->way[!i].state == WAY_OVER;
@@ -340,7 +363,7 @@ copy(struct relay *r, int i)
 		w->bulk = BULK_PATIENCE;
 	taken = stream_write(taker(r, i), &(struct iovec){ buffer, (size_t)n }, 1);
 	if (taken < 0 && taken != -EAGAIN) {
-		taker_is_gone(r, i);
+		taker_takes_no_more(r, i, taken);
 		return n;
 	}
 	if (taken < 0)
@@ -396,7 +419,7 @@ pump(struct relay *r, int i)
 	while (w->state != WAY_OVER) {
 		if (w->pending > 0 && (n = flush(r, i)) != 0) {
 			if (n != -EAGAIN)
-				taker_is_gone(r, i);
+				taker_takes_no_more(r, i, n);
 			return;
 		}
 		if (w->state == WAY_ENDED) {
@@ -485,6 +508,8 @@ look(struct relay *r)
 		{ r->origin->fd, POLLRDHUP, 0 } };
 
 	r->is_settled = true;
+	if (r->way[RELAY_UP].pending == 0)
+		quota_rest(r->origin->quota);
 	if (poll(fds, 2, 0) <= 0)
 		return;
 	for (int i = 0; i < 2; i++) {
@@ -540,7 +565,7 @@ send_first(struct relay *r, int i, struct str first)
 			return;
 		}
 		if (n <= 0) {
-			taker_is_gone(r, i);
+			taker_takes_no_more(r, i, n);
 			return;
 		}
 		count(r, i, (size_t)n);

@@ -23,6 +23,7 @@ enum relay_end {
 	RELAY_ORIGIN_GONE,
 	RELAY_IDLE,    /* nothing either way for idle_ms */
 	RELAY_STALLED, /* one side took nothing for stall_ms though bytes waited */
+	RELAY_SPENT,   /* the client sent more than the origin's stream may take */
 };
 
 enum { RELAY_UP, RELAY_DOWN }; /* client to origin, origin to client */

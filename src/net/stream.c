@@ -158,11 +158,43 @@ stream_is_quiet(struct stream *s)
 	return s->ops->is_quiet(s);
 }
 
+/* As many of the pieces as fit, or the beginning of the first one. */
+static ssize_t
+write_less(struct stream *s, const struct iovec *v, size_t most)
+{
+	struct iovec first = { v->iov_base, most };
+	int whole = 0;
+
+	if (v->iov_len > most)
+		return s->ops->write(s, &first, 1);
+	while (v[whole].iov_len <= most)
+		most -= v[whole++].iov_len;
+	return s->ops->write(s, v, whole);
+}
+
 ssize_t
 stream_write(struct stream *s, const struct iovec *v, int n)
 {
+	size_t sum = 0, may;
+	ssize_t sent;
+
 	assert(s->fd >= 0);
-	return s->ops->write(s, v, n);
+	if (s->quota == NULL)
+		return s->ops->write(s, v, n);
+	for (int i = 0; i < n; i++)
+		sum += v[i].iov_len;
+	if ((may = quota_ask(s->quota, sum)) == 0 && sum > 0)
+		return -EDQUOT;
+	sent = may == sum ? s->ops->write(s, v, n) : write_less(s, v, may);
+	if (sent > 0)
+		quota_passed(s->quota, (size_t)sent);
+	return sent;
+}
+
+void
+stream_limit(struct stream *s, struct quota *q)
+{
+	s->quota = q;
 }
 
 static void

@@ -13,6 +13,7 @@
 #include <sys/uio.h>
 
 #include "base/loop.h"
+#include "base/quota.h"
 
 enum {
 	STREAM_READ = 1,  /* bytes or end may be there */
@@ -42,6 +43,7 @@ struct stream {
 	bool is_short;       /* the last read got less than it asked for */
 	struct event *later; /* a kick for the next turn; NULL when there is none */
 	const struct stream_ops *ops;
+	struct quota *quota; /* of what may be written; borrowed, or NULL: no limit */
 	void (*notify)(void *arg, unsigned what); /* what became ready */
 	void *arg;
 };
@@ -63,8 +65,13 @@ ssize_t stream_peek(const struct stream *s);
  * message.  What came is used up, so that otherwise it is only good for closing.
  */
 bool stream_is_quiet(struct stream *s);
-/* > 0: bytes taken; -EAGAIN (and STREAM_WRITE is cleared); another -errno: broken. */
+/*
+ * > 0: bytes taken; -EAGAIN (and STREAM_WRITE is cleared); another -errno: broken.
+ * -EDQUOT: it may take no more; what went before used up its quota.
+ */
 ssize_t stream_write(struct stream *s, const struct iovec *v, int n);
+/* Of what is written from now on; NULL: no limit. */
+void stream_limit(struct stream *s, struct quota *q);
 
 /* False: a read would only say EAGAIN; notify() comes when it would not. */
 static inline bool

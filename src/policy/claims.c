@@ -182,6 +182,7 @@ LIMIT(concurrency, "concurrency")
 LIMIT(turn_tokens, "turnTokens")
 LIMIT(session_tokens, "sessionTokens")
 LIMIT(turn_calls, "turnCalls")
+LIMIT(upload_bytes, "uploadBytes")
 
 static bool
 read_limits(struct reading *r, const struct json_value *v)
@@ -192,11 +193,12 @@ read_limits(struct reading *r, const struct json_value *v)
 		{ "turnTokens", read_turn_tokens },
 		{ "sessionTokens", read_session_tokens },
 		{ "turnCalls", read_turn_calls },
+		{ "uploadBytes", read_upload_bytes },
 	};
 
 	return read_members(r, v, members, sizeof(members) / sizeof(members[0]),
 	    "limits is no object of requestsPerMinute, concurrency, turnTokens, "
-	    "sessionTokens and turnCalls");
+	    "sessionTokens, turnCalls and uploadBytes");
 }
 
 /* ---- the claims */
@@ -558,6 +560,7 @@ grant_new(const struct claims_source *source, struct str json)
 	g->turn_usd = g->session_usd = g->vm_seconds = unsaid;
 	g->requests_per_minute = g->concurrency = GRANT_UNSAID;
 	g->turn_tokens = g->session_tokens = g->turn_calls = GRANT_UNSAID;
+	g->upload_bytes = GRANT_UNSAID;
 	return g;
 }
 

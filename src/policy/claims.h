@@ -61,6 +61,7 @@ struct grant {
 	struct ceiling vm_seconds;            /* from first use */
 	/* GRANT_UNSAID: no limit */
 	int64_t requests_per_minute, concurrency, turn_tokens, session_tokens, turn_calls;
+	int64_t upload_bytes; /* to one host; GRANT_UNSAID: no limit */
 	bool is_public;
 
 	struct layer *network; /* NULL: the configured policy alone */

@@ -3,6 +3,7 @@
  */
 #include "policy/explain.h"
 
+#include <inttypes.h>
 #include <string.h>
 
 #include "policy/ask.h"
@@ -401,6 +402,10 @@ explain_print_json(
 	json_target(&j, e);
 	json_dial(&j, e);
 	json_pair(&j, "assurance", v->allow ? assurance_name(v->assurance) : NULL);
+	if (v->allow && v->upload > 0) {
+		json_key(&j, "upload");
+		json_int(&j, (int64_t)v->upload);
+	}
 	json_would(&j, &v->would);
 	json_key(&j, "warnings");
 	json_open(&j, '[');
@@ -479,6 +484,9 @@ explain_print_text(const struct explained *e, const struct ruleset *rs, struct b
 		buf_fmt(to, "protocol: %s\n", protocol_name(v->protocol));
 	if (v->allow)
 		buf_fmt(to, "bound by: %s\n", assurance_name(v->assurance));
+	if (v->allow && v->upload > 0)
+		buf_fmt(to, "upload: %" PRIu64 " bytes of a session to this host\n",
+		    v->upload);
 	for (size_t i = 0; i < e->dial.count; i++) {
 		struct endpoint at = { e->dial.addr[i], e->port };
 		buf_fmt(to, "dial: %s\n", endpoint_text(text, &at));

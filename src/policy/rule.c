@@ -380,6 +380,15 @@ read_max_body(const struct rule_source *in, const struct node *n, struct rule *r
 }
 
 static void
+read_upload(const struct rule_source *in, const struct node *n, struct rule *r)
+{
+	if (node_size(in->tree, n, in->rep, &r->upload) && r->upload == 0)
+		node_error(in->tree, n, in->rep, "bad_value",
+		    "leave the key out for no limit, or the rule for nothing",
+		    "an upload of nothing would let no request through");
+}
+
+static void
 read_metadata(const struct rule_source *in, const struct node *n, struct rule *r)
 {
 	(void)node_bool(in->tree, n, in->rep, &r->metadata);
@@ -422,6 +431,7 @@ static const struct rule_key allow_keys[] = {
 	{ "paths", read_paths },
 	{ "private", read_private },
 	{ "max_body", read_max_body },
+	{ "upload", read_upload },
 	{ "upgrade", read_upgrade },
 	{ "ech", read_ech },
 	{ "assurance", read_assurance },

@@ -57,6 +57,7 @@ struct rule {
 	bool has_websocket, has_ech;
 	enum assurance assurance;
 	int64_t max_body; /* -1: none */
+	int64_t upload;   /* bytes for each session and host; 0: no limit */
 
 	const struct node *node; /* while loading: the rule's block */
 };

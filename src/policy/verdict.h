@@ -76,6 +76,7 @@ struct verdict {
 	enum assurance assurance; /* how this exchange is bound, once judged */
 	enum protocol protocol;   /* once judged */
 	int64_t max_body;         /* -1: no limit by rule */
+	uint64_t upload;          /* bytes for each session and host; 0: the same */
 };
 
 /* What the first step let in: may be looked up and dialled. */

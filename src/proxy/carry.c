@@ -12,19 +12,36 @@
 static const struct {
 	enum reason reason;
 	enum after after;
+	bool resets_origin; /* a clean end would say that it has all */
 } tunnel_after[] = {
-	{ REASON_UPSTREAM_INCOMPLETE, AFTER_RESET },
-	{ REASON_IDLE_TIMEOUT, AFTER_RESET },
-	{ REASON_CLIENT_TIMEOUT, AFTER_CLOSE },
+	{ REASON_CLIENT_ABORTED, AFTER_CLOSE, true },
+	{ REASON_UPLOAD_EXHAUSTED, AFTER_RESET, true },
+	{ REASON_UPSTREAM_INCOMPLETE, AFTER_RESET, false },
+	{ REASON_IDLE_TIMEOUT, AFTER_RESET, false },
 };
 
+/* Refused while it can be read: it lingers, unless nothing came to be refused. */
 static enum after
-after_tunnel(enum tunnel_end how, enum reason reason)
+after_refused(enum reason reason)
 {
-	for (size_t i = 0; i < sizeof(tunnel_after) / sizeof(tunnel_after[0]); i++)
-		if (tunnel_after[i].reason == reason)
-			return tunnel_after[i].after;
-	return how == TUNNEL_ENDED ? AFTER_CLOSE : AFTER_LINGER;
+	return reason == REASON_CLIENT_TIMEOUT ? AFTER_CLOSE : AFTER_LINGER;
+}
+
+static enum after
+after_tunnel(struct conn *c, enum tunnel_end how, enum reason reason)
+{
+	if (how != TUNNEL_ENDED)
+		return after_refused(reason);
+	for (size_t i = 0; i < sizeof(tunnel_after) / sizeof(tunnel_after[0]); i++) {
+		if (tunnel_after[i].reason != reason)
+			continue;
+		if (tunnel_after[i].resets_origin) {
+			origin_reset(c->e->loop, c->origin);
+			c->origin = NULL;
+		}
+		return tunnel_after[i].after;
+	}
+	return AFTER_CLOSE;
 }
 
 /* The requests inside are exchanges of their own; the CONNECT's stays open above. */
@@ -66,11 +83,7 @@ on_tunnelled(void *arg, enum tunnel_end how, struct str first)
 	conn_drop_carrier(c);
 	if (how == TUNNEL_REFUSED)
 		(void)refusals_count(c); /* its answer was given */
-	if (c->x->reason == REASON_CLIENT_ABORTED) {
-		origin_reset(c->e->loop, c->origin);
-		c->origin = NULL;
-	}
-	c->after = (uint8_t)after_tunnel(how, c->x->reason);
+	c->after = (uint8_t)after_tunnel(c, how, c->x->reason);
 	conn_go_on(c, how == TUNNEL_UNTOLD ? tell_inside(c) : NEXT);
 }
 
@@ -82,6 +95,7 @@ carry_tunnel(struct conn *c)
 	struct str early = str_sub(buf_view(&rq->in), rq->heard.used, rq->in.n);
 
 	exchange_forget_head(x); /* its bytes go with the request */
+	stream_limit(&c->origin->stream, &x->lease.quota);
 	c->tunnel = mem_alloc(sizeof(*c->tunnel));
 	tunnel_start(
 	    c->tunnel, c->e, x, &c->client, &c->origin->stream, early, on_tunnelled, c);
@@ -157,6 +171,7 @@ carry_forward(struct conn *c)
 
 	c->forward = f;
 	rq->heard.used = rq->in.n; /* what is no body comes back in `more` */
+	stream_limit(&c->origin->stream, &c->x->lease.quota);
 	forward_start(f, c->e, c->x, &c->client, c->origin, rest, &rq->more,
 	    c->outer != NULL, on_forwarded, c);
 	return WAIT;

@@ -314,6 +314,7 @@ conn_take_back(struct conn *c)
 {
 	stream_attach(&c->client, on_client, c);
 	stream_attach(&c->origin->stream, conn_on_origin, c);
+	stream_limit(&c->origin->stream, NULL);
 }
 
 static void

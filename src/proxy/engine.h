@@ -17,6 +17,7 @@
 #include "state/session.h"
 #include "state/sums.h"
 #include "state/tokens.h"
+#include "state/uploads.h"
 
 #define SCRATCH ((size_t)64 * 1024)
 
@@ -32,6 +33,7 @@ struct engine {
 	struct sessions *sessions; /* shared by all workers */
 	struct tokens *tokens;     /* shared: token -> struct grant, by its snapshot */
 	struct sums *sums;         /* shared by all workers */
+	struct uploads *uploads;   /* shared by all workers */
 	struct names *names;       /* shared by all workers; NULL: none are given */
 	struct ledger *ledger;     /* shared; NULL: nobody has a session here */
 	struct snapshot *snapshot; /* what new exchanges are judged by */

@@ -9,6 +9,7 @@
 
 #include "base/count.h"
 #include "base/err.h"
+#include "proxy/upload.h"
 
 /* Heads point into the request's buffer; this is for field arrays, rules' prefixes,
  * verdicts. */
@@ -220,18 +221,23 @@ exchange_judge(struct exchange *x)
 	match_judge(own_rules(x), &f, &x->arena,
 	    x->has_upstream ? &x->upstream.addr : NULL, &x->snapshot->place, &x->verdict,
 	    NULL);
-	return x->verdict.allow || refused(x);
+	return (x->verdict.allow && upload_judge(x)) || refused(x);
 }
 
 bool
 exchange_foresee(struct exchange *x)
 {
-	if (!x->ask.has_request)
+	bool may;
+
+	if (!x->ask.has_request && !x->admitted.is_tcp)
 		return true;
-	if (!exchange_judge(x))
-		return false;
-	x->verdict.allow = false; /* not before the address is known, too */
-	return true;
+	if (!x->ask.has_request)
+		x->first.protocols = PROTOCOL_TCP;
+	may = exchange_judge(x);
+	if (!x->ask.has_request)
+		x->first.protocols = 0; /* a reload may leave something else */
+	x->verdict.allow = false;       /* not before the address is known, too */
+	return may;
 }
 
 void
@@ -316,6 +322,7 @@ exchange_rejudge(struct exchange *x, struct snapshot *s)
 		v.allow_methods = STR_NONE;
 		x->verdict = v;
 		move_to(x, s);
+		stays = upload_judge(x);
 	}
 	return stays;
 }
@@ -537,6 +544,7 @@ exchange_end(struct engine *e, struct exchange *x, const char *client)
 	count_end(x);
 	arena_fini(&x->arena);
 	free(x->canonical);
+	lease_end(&x->lease);
 	if (x->is_begun)
 		session_end(x->who->session);
 	caller_unref(x->who);

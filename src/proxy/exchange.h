@@ -91,6 +91,7 @@ struct exchange {
 	uint16_t flags;
 	bool has_upstream;
 	struct endpoint upstream;
+	struct lease lease; /* JUDGE: what may be sent there */
 
 	/* what became of it */
 	enum reason reason; /* REASON_NONE: all went well */
@@ -131,8 +132,8 @@ bool exchange_vet_upstream(struct exchange *x) MUST_CHECK;
 /* JUDGE: all that is known now; true: x->verdict is an allow. */
 bool exchange_judge(struct exchange *x) MUST_CHECK;
 /*
- * DECIDE, with a request in sight: what JUDGE will refuse whatever the address is
- * neither looked up nor dialled.  False: x->reason.
+ * DECIDE, with a request in sight or where only tcp is left: what JUDGE will refuse
+ * whatever the address is neither looked up nor dialled.  False: x->reason.
  */
 bool exchange_foresee(struct exchange *x) MUST_CHECK;
 /* An idle tunnel keeps the dossier only, not what judging needed. */

@@ -102,6 +102,20 @@ origin_closed_up(struct forward *f)
 
 /* False: the exchange is over. */
 static bool
+lost_up(struct forward *f)
+{
+	const struct quota *q = f->origin->stream.quota;
+
+	if (q == NULL || !q->is_over) {
+		origin_closed_up(f);
+		return true;
+	}
+	fail(f, REASON_UPLOAD_EXHAUSTED, CLOSE_WEIR, NULL);
+	return false;
+}
+
+/* False: the exchange is over. */
+static bool
 feed_up(struct forward *f, struct str head, struct str in)
 {
 	size_t used;
@@ -124,8 +138,7 @@ feed_up(struct forward *f, struct str head, struct str in)
 	case FLOW_LOST:
 		if (f->up.is_done)
 			buf_str(f->more, str_sub(in, used, in.n));
-		origin_closed_up(f);
-		return true;
+		return lost_up(f);
 	case FLOW_MORE:
 		return true;
 	}
@@ -150,10 +163,12 @@ pump_up(struct forward *f)
 		ssize_t n;
 		if (err == -EAGAIN)
 			return true;
-		if (err != 0)
-			origin_closed_up(f);
-		if (is_up_over(f) || f->is_spliced)
+		if (err != 0 && !lost_up(f))
+			return false;
+		if (is_up_over(f) || f->is_spliced) {
+			quota_rest(f->origin->stream.quota);
 			return true;
+		}
 		if (!stream_may_have_ended(f->client))
 			return true;
 		n = stream_read(f->client, f->e->scratch, room_up(f));
@@ -256,6 +271,9 @@ on_relayed(void *arg, enum relay_end how)
 	case RELAY_IDLE:
 	case RELAY_STALLED:
 		end(f, FORWARD_CUT, REASON_IDLE_TIMEOUT, CLOSE_WEIR);
+		return;
+	case RELAY_SPENT:
+		end(f, FORWARD_CUT, REASON_UPLOAD_EXHAUSTED, CLOSE_WEIR);
 		return;
 	}
 }

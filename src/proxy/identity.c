@@ -93,6 +93,7 @@ limits_of(const struct grant *g)
 		.turn_calls = g->turn_calls,
 		.turn_tokens = g->turn_tokens,
 		.session_tokens = g->session_tokens,
+		.upload = g->upload_bytes,
 	};
 }
 

@@ -131,7 +131,8 @@ scopes_gather(struct scopes *s, const struct exchange *x, const struct grant *g)
 	    who != NULL ? session_limits(who->session, g->turn)
 			: (struct session_limits){ .turn_calls = -1,
 				  .turn_tokens = -1,
-				  .session_tokens = -1 };
+				  .session_tokens = -1,
+				  .upload = -1 };
 
 	*s = (struct scopes){ .n = 0 };
 	add_turn(s, g, &newest);

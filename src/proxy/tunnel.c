@@ -86,6 +86,7 @@ static const struct {
 	[RELAY_ORIGIN_GONE] = { REASON_UPSTREAM_INCOMPLETE, CLOSE_ORIGIN },
 	[RELAY_IDLE] = { REASON_IDLE_TIMEOUT, CLOSE_WEIR },
 	[RELAY_STALLED] = { REASON_IDLE_TIMEOUT, CLOSE_WEIR },
+	[RELAY_SPENT] = { REASON_UPLOAD_EXHAUSTED, CLOSE_WEIR },
 };
 
 static void
@@ -185,6 +186,10 @@ write_some(
 		ssize_t sent = stream_write(to, &v, 1);
 		if (sent == -EAGAIN)
 			return WAIT;
+		if (sent == -EDQUOT) {
+			end(t, TUNNEL_ENDED, REASON_UPLOAD_EXHAUSTED, CLOSE_WEIR);
+			return END;
+		}
 		if (sent <= 0) {
 			gone(t, to == t->client);
 			return END;

@@ -23,7 +23,13 @@
 	4 /* tokens of one session of which it is known when the store was asked \
 	   */
 
-enum limit { LIMIT_REQUESTS, LIMIT_CONCURRENCY, LIMIT_SESSION_TOKENS, LIMITS };
+enum limit {
+	LIMIT_REQUESTS,
+	LIMIT_CONCURRENCY,
+	LIMIT_SESSION_TOKENS,
+	LIMIT_UPLOAD,
+	LIMITS
+};
 
 /* What may be used in one turn, as the newest token that limits a turn says. */
 struct turn_limits {
@@ -367,6 +373,7 @@ set_limits(
 		[LIMIT_REQUESTS] = l->requests_per_minute,
 		[LIMIT_CONCURRENCY] = l->concurrency,
 		[LIMIT_SESSION_TOKENS] = l->session_tokens,
+		[LIMIT_UPLOAD] = l->upload,
 	};
 
 	for (size_t i = 0; i < LIMITS; i++)
@@ -436,6 +443,7 @@ session_limits(struct session *s, struct str turn)
 		.turn_calls = SESSION_UNLIMITED,
 		.turn_tokens = SESSION_UNLIMITED,
 		.session_tokens = atomic_load(&s->limit[LIMIT_SESSION_TOKENS]),
+		.upload = atomic_load(&s->limit[LIMIT_UPLOAD]),
 	};
 
 	pthread_mutex_lock(&s->shard->lock);
@@ -766,6 +774,30 @@ session_grant(struct session *s)
 		s->all->ops.ref(grant);
 	pthread_mutex_unlock(&s->shard->lock);
 	return grant;
+}
+
+struct session *
+session_root(struct session *s)
+{
+	while (s->parent != NULL)
+		s = s->parent;
+	return s;
+}
+
+struct str
+session_name(const struct session *s)
+{
+	return (struct str){ s->key, s->key_len };
+}
+
+int64_t
+session_upload(const struct session *s)
+{
+	int64_t least = SESSION_UNLIMITED;
+
+	for (; s != NULL; s = s->parent)
+		least = lower(least, atomic_load(&s->limit[LIMIT_UPLOAD]));
+	return least;
 }
 
 /* ---- exchanges */

@@ -64,6 +64,7 @@ const char *session_answer_text(enum session_answer a); /* a static sentence */
 struct session_limits {
 	int64_t requests_per_minute, concurrency;
 	int64_t turn_calls, turn_tokens, session_tokens;
+	int64_t upload; /* bytes to one host */
 };
 
 /* What a verified token says, and who came with it; borrowed for the call. */
@@ -130,9 +131,16 @@ unix_ms session_deadline(const struct session *s, unix_ms expires);
 size_t session_ancestors(
     struct session *s, struct session *out[static SESSION_ANCESTORS]);
 void *session_grant(struct session *s); /* the newest seen; a reference, or NULL */
+/* The first ancestor, or itself; borrowed likewise. */
+struct session *session_root(struct session *s);
+/* Bytes that no other session has; they may be any. */
+struct str session_name(const struct session *s);
 /* What holds now in this turn, whatever an older token says; each as it was at some
  * moment.  The turn's are unlimited when the newest to limit one was of another turn. */
 struct session_limits session_limits(struct session *s, struct str turn);
+
+/* Bytes it may send to one host: the least of its own and its ancestors'. */
+int64_t session_upload(const struct session *s);
 
 /* ---- what is counted: on the session and all its ancestors, or on none */
 
