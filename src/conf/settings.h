@@ -52,6 +52,7 @@ struct settings {
 	int64_t limits_response_head, limits_response_fields, limits_body;
 	int64_t limits_client_connections, limits_client_connecting, limits_tunnels,
 	    limits_upload;
+	int64_t limits_new_names, limits_lookups;
 	int64_t limits_client_rate; /* a second; 0: no limit */
 	int64_t limits_refusals;    /* a minute; 0: no limit */
 	struct prefixes addresses_closed;

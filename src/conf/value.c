@@ -162,6 +162,17 @@ minute_rate_read(
 	       int_read(l, row, &amount, field);
 }
 
+static bool
+hour_rate_read(
+    const struct loading *l, const struct row *row, const struct node *n, void *field)
+{
+	struct node amount;
+
+	return rate_split(
+		   l, n, STR("/h"), "write how many an hour: 600/h; or 0", &amount) &&
+	       int_read(l, row, &amount, field);
+}
+
 const struct type type_INT = { "number", "", int_read, int64_same, NULL, NULL, NULL,
 	NULL };
 const struct type type_DURATION = { "duration", "ms", duration_read, int64_same, NULL,
@@ -173,6 +184,8 @@ const struct type type_WORKERS = { "number or auto", "", workers_read, int64_sam
 const struct type type_RATE = { "rate", "a second", rate_read, int64_same, NULL, NULL,
 	NULL, NULL };
 const struct type type_MINUTE_RATE = { "rate a minute", "a minute", minute_rate_read,
+	int64_same, NULL, NULL, NULL, NULL };
+const struct type type_HOUR_RATE = { "rate an hour", "an hour", hour_rate_read,
 	int64_same, NULL, NULL, NULL, NULL };
 const struct type type_BODY_RATE = { "size a minute", "bytes a minute", body_rate_read,
 	int64_same, NULL, NULL, NULL, NULL };

@@ -45,6 +45,7 @@ struct control {
 	struct journal *journal;
 	struct limits *limits;
 	struct uploads *uploads;
+	struct coined *coined;
 	struct sums *sums;
 	struct names *names; /* or NULL */
 	struct sessions *sessions;
@@ -625,6 +626,7 @@ make_workers(struct control *c, size_t n)
 		.journal = c->journal,
 		.limits = c->limits,
 		.uploads = c->uploads,
+		.coined = c->coined,
 		.sums = c->sums,
 		.names = c->names,
 		.sessions = c->sessions,
@@ -867,6 +869,7 @@ start(struct control *c)
 	c->descriptors = rights_descriptors();
 	c->limits = limits_new();
 	c->uploads = uploads_new();
+	c->coined = coined_new();
 	c->sums = sums_new((size_t)set->audit_sums);
 	if (set->dns_door_mode == DNS_SYNTHETIC && set->listen_dns.n > 0)
 		c->names = names_new(&set->dns_door_pool4, (size_t)set->dns_door_names);
@@ -919,6 +922,7 @@ take_down(struct control *c)
 	tokens_free(c->tokens);
 	limits_free(c->limits);
 	uploads_free(c->uploads);
+	coined_free(c->coined);
 	sums_free(c->sums);
 	names_free(c->names);
 	snapshot_unref(c->snapshot);

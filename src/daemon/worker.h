@@ -17,6 +17,7 @@ struct worker_options {
 	struct names *names; /* or NULL */
 	struct limits *limits;
 	struct uploads *uploads;
+	struct coined *coined;
 	struct sessions *sessions;
 	struct tokens *tokens;
 	struct ledger *ledger; /* or NULL */

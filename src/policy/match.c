@@ -29,6 +29,7 @@ struct answer {
 	const char *why;
 	struct str methods;   /* for method_not_allowed */
 	unsigned protocols;   /* left */
+	bool is_named;        /* to the letter, by one of the rules left */
 	bool has_opened;      /* some rule of the long form is left: `opened` counts */
 	struct opened opened; /* of the rules left */
 };
@@ -344,6 +345,7 @@ admit_layer(const struct asking *q, const struct layer *l, struct answer *out)
 			continue;
 		if (out->protocols == 0)
 			out->rule = e->rule;
+		out->is_named |= !pattern_is_wildcard(&e->host->pattern);
 		out->protocols |= protocols & ~opaque.protocols;
 		if (e->rule->is_short)
 			continue;
@@ -572,7 +574,9 @@ is_only_reported(const struct asking *q, const struct layer *l, struct answer *a
 		*would = (struct would){ true, answer->reason, answer->rule };
 	note(q, l, "report", answer->rule, "pass", "this layer only reports");
 	*answer = (struct answer){
-		.reason = REASON_NONE, .protocols = q->f->protocols, .has_opened = true
+		.reason = REASON_NONE,
+		.protocols = q->f->protocols,
+		.has_opened = true,
 	};
 	return true;
 }
@@ -585,6 +589,7 @@ match_admit(const struct ruleset *rs, const struct facts *f, struct arena *a,
 	struct asking q = { rs, &left, a, trace };
 	struct opening opening = { 0 };
 	struct answer answer;
+	bool is_named = f->host->is_literal; /* by some layer, to the letter */
 
 	*out = (struct admitted){ 0 };
 	if (is_refused_anyway(&q, v))
@@ -600,6 +605,7 @@ match_admit(const struct ruleset *rs, const struct facts *f, struct arena *a,
 			return false;
 		}
 		left.protocols = answer.protocols;
+		is_named |= answer.is_named;
 		narrow_opening(a, &opening, &answer);
 		if (answer.rule != NULL && !l->is_claim) {
 			out->rule = answer.rule;
@@ -608,6 +614,7 @@ match_admit(const struct ruleset *rs, const struct facts *f, struct arena *a,
 	}
 	out->protocols = left.protocols;
 	out->is_tcp = left.protocols == PROTOCOL_TCP;
+	out->is_coined = !is_named;
 	out->opened = opening.opened;
 	return true;
 }

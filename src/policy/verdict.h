@@ -83,6 +83,7 @@ struct verdict {
 struct admitted {
 	unsigned protocols; /* what may be spoken by the rules left */
 	bool is_tcp;        /* only tcp is left: relay at once */
+	bool is_coined; /* only wildcards name the host: the client chose its labels */
 	/* union over a layer's rules, intersected over layers; the arena's */
 	struct opened opened;
 	struct would would; /* report mode: admitted though the lists refuse */

@@ -46,6 +46,18 @@ conn_share(const struct conn *c, char out[static ADDR_TEXT])
 	return c->unix_path != NULL ? c->unix_path : client_source(&c->peer.addr, out);
 }
 
+/* a session's name begins with a length, and none is so large */
+void
+conn_account(const struct exchange *x, struct buf *out)
+{
+	char text[ADDR_TEXT];
+
+	if (x->who != NULL)
+		buf_str(out, session_name(session_root(x->who->session)));
+	else
+		buf_fmt(out, "\xff%s", conn_share(x->conn, text));
+}
+
 /* host and port hold no space, so no two keys are alike by accident */
 void
 conn_origin_key(const struct conn *c, struct buf *out)
@@ -84,6 +96,14 @@ conn_need_request(struct conn *c)
 	buf_init(&c->rq->in, (size_t)set->limits_head + 2 * SCRATCH);
 	buf_init(&c->rq->more, 2 * SCRATCH);
 	conn_door(c)->begin(&c->rq->heard, c->e->snapshot);
+}
+
+void
+conn_end_lookup(struct conn *c)
+{
+	if (c->has_lookup)
+		client_give(c->share, CLIENT_LOOKUP);
+	c->has_lookup = false;
 }
 
 void
@@ -131,6 +151,7 @@ conn_cancel(struct conn *c)
 	c->written = NULL;
 	if (c->lookup != NULL)
 		lookup_cancel(c->lookup);
+	conn_end_lookup(c);
 	if (c->dial != NULL)
 		dial_cancel(c->dial);
 	if (c->tunnel != NULL)

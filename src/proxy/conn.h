@@ -81,7 +81,7 @@ struct conn {
 	uint8_t after;
 	bool is_running, is_closed;
 	bool is_surplus; /* over limits.client_connections: only told so */
-	bool has_connecting, has_tunnel_place;
+	bool has_connecting, has_tunnel_place, has_lookup;
 	bool is_waiting;      /* the first byte of a request */
 	bool needs_judging;   /* a reload's slices have not come to it yet */
 	bool is_dialled_anew; /* a kept connection was dead: not another one */
@@ -133,11 +133,17 @@ const char *client_source(const struct addr *a, char out[static ADDR_TEXT]);
 /* Who shares limits and kept connections. */
 const char *conn_share(const struct conn *c, char out[static ADDR_TEXT]);
 
+/* On whose account: a session's family, or the client where there is none; bytes that no
+ * other one has. */
+void conn_account(const struct exchange *x, struct buf *out);
+
 /* Whose kept connections to origins it may use: that client's, as that session. */
 void conn_origin_key(const struct conn *c, struct buf *out);
 
 void conn_need_request(struct conn *c);
 void conn_drop_request(struct conn *c);
+/* Its place among those that have a new name looked up, when it has one. */
+void conn_end_lookup(struct conn *c);
 /* Its place among those that look up and dial, when it has one. */
 void conn_end_connecting(struct conn *c);
 /* After done(): what carried is freed at the end of the turn. */

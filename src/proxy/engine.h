@@ -12,6 +12,7 @@
 #include "proxy/snapshot.h"
 #include "proxy/tls_home.h"
 #include "proxy/trail.h"
+#include "state/coined.h"
 #include "state/limits.h"
 #include "state/names.h"
 #include "state/session.h"
@@ -34,6 +35,7 @@ struct engine {
 	struct tokens *tokens;     /* shared: token -> struct grant, by its snapshot */
 	struct sums *sums;         /* shared by all workers */
 	struct uploads *uploads;   /* shared by all workers */
+	struct coined *coined;     /* shared by all workers */
 	struct names *names;       /* shared by all workers; NULL: none are given */
 	struct ledger *ledger;     /* shared; NULL: nobody has a session here */
 	struct snapshot *snapshot; /* what new exchanges are judged by */

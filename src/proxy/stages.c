@@ -72,6 +72,7 @@ on_resolved(void *arg, const struct found *found)
 	struct conn *c = arg;
 
 	c->lookup = NULL;
+	conn_end_lookup(c);
 	/* its end may be an event of this same turn, not told yet */
 	conn_go_on(c, is_abandoned(c) ? abandoned(c) : c->found(c, found));
 }
@@ -82,11 +83,41 @@ stage_resolve(struct conn *c)
 	return stage_resolve_to(c, resolved);
 }
 
+/* Each name that a client made up carries what it wants to whoever serves the names
+ * below. */
+static enum reason
+coin(struct conn *c)
+{
+	struct exchange *x = c->x;
+	const struct settings *set = x->snapshot->settings;
+	struct buf *who = &c->e->text;
+	msec wait;
+
+	if (!client_take(c->share, CLIENT_LOOKUP, set->limits_lookups)) {
+		x->error = "limits.lookups names under wildcards are being looked up";
+		return REASON_CONCURRENCY_LIMITED;
+	}
+	c->has_lookup = true;
+	buf_reset(who);
+	conn_account(x, who);
+	wait = coined_wait(c->e->coined, buf_view(who), host_str(&x->ask.host),
+	    set->limits_new_names, loop_now(c->e->loop));
+	buf_reset(who);
+	if (wait == 0)
+		return REASON_NONE;
+	conn_end_lookup(c);
+	count_add(COUNT_NEW_NAMES_REFUSED, 1);
+	x->retry_s = (wait + 999) / 1000;
+	x->error = "limits.new_names names under wildcards were looked up";
+	return REASON_RATE_LIMITED;
+}
+
 enum next
 stage_resolve_to(struct conn *c, stage_found *then)
 {
 	struct exchange *x = c->x;
 	char text[ADDR_TEXT];
+	enum reason reason;
 	struct found found;
 
 	if (!client_take(c->share, CLIENT_CONNECTING,
@@ -96,6 +127,8 @@ stage_resolve_to(struct conn *c, stage_found *then)
 	c->found = then;
 	if (resolver_cached(c->e->resolver, &x->ask.host, &found))
 		return then(c, &found);
+	if (x->admitted.is_coined && (reason = coin(c)) != REASON_NONE)
+		return answer_refuse(c, reason);
 	exchange_resolving(x);
 	c->lookup = resolver_start(
 	    c->e->resolver, str_of(conn_share(c, text)), &x->ask.host, on_resolved, c);

@@ -31,22 +31,16 @@ find_cap(const struct exchange *x, uint64_t *cap)
 static struct upload *
 find_upload(const struct exchange *x)
 {
-	struct uploads *all = x->conn->e->uploads;
-	struct str host = str_of(x->ask.host.name);
-	unix_ms now = clock_wall_ms();
-	struct session *root;
+	int64_t until = UPLOAD_FOREVER;
 	struct upload *u;
-	char text[ADDR_TEXT];
 	struct buf name;
 
-	if (x->who != NULL) {
-		root = session_root(x->who->session);
-		return upload_ref(all, session_name(root), host,
-		    session_deadline(root, SESSION_FOREVER), now);
-	}
-	buf_init(&name, NAME_MOST); /* no session's begins so */
-	buf_fmt(&name, "client %s", conn_share(x->conn, text));
-	u = upload_ref(all, buf_view(&name), host, UPLOAD_FOREVER, now);
+	if (x->who != NULL)
+		until = session_deadline(session_root(x->who->session), SESSION_FOREVER);
+	buf_init(&name, NAME_MOST);
+	conn_account(x, &name);
+	u = upload_ref(x->conn->e->uploads, buf_view(&name), host_str(&x->ask.host),
+	    until, clock_wall_ms());
 	buf_fini(&name);
 	return u;
 }

@@ -27,6 +27,7 @@ enum client_slot {
 	CLIENT_SURPLUS, /* connections beyond the cap, let in only to be told so */
 	CLIENT_CONNECTING,
 	CLIENT_TUNNEL,
+	CLIENT_LOOKUP, /* of a name that only a wildcard admits */
 	CLIENT_SLOT_N
 };
 /* Takes one of the client's places; false when it has `cap` of them already (0: no

@@ -236,7 +236,7 @@ def test_overloaded_with_too_many_questions_under_way_of_one_client_alone(weir, 
     dns.set({"known.silence.test": {"A": ["127.0.0.1"]}}, {"drop": True})
     socket_path = "unix:%s" % (tmp_path / "other.sock")
     proxy = weir([http("**.silence.test")],
-                 {"workers": 1, "limits": {"client_connecting": 0}, "dns": {"servers": [dns.server], "timeout": "30s"},
+                 {"workers": 1, "limits": {"client_connecting": 0, "lookups": 0}, "dns": {"servers": [dns.server], "timeout": "30s"},
                   "listen": {"proxy": ["127.0.0.1:%d" % free_port(), socket_path]}})
     for i in range(QUESTIONS_EACH):  # a client that goes away does not take its question back
         sock = connect(proxy)
