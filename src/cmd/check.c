@@ -15,6 +15,7 @@
 #include "policy/compile.h"
 #include "policy/hosts.h"
 #include "policy/keys.h"
+#include "proxy/parent.h"
 #include "proxy/route.h"
 
 #define OUTPUT_MAX ((size_t)64 << 20)
@@ -142,6 +143,7 @@ check_config(const char *path, struct ruleset_terms *terms, struct report *rep,
 		settings_refuse_sign(s, rep);
 	static_hosts_free(static_hosts_build(s, rep, &n), n);
 	keys_free(keys_load(s, rep));
+	parent_free(parent_build(s, rep));
 	rules_free(rules_load(s, rep));
 	check_providers(s, rep, &tally->prices);
 	check_policies(

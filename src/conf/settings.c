@@ -477,6 +477,13 @@ settings_check_readable(const struct settings *s, struct report *rep)
 }
 
 void
+settings_refuse(const struct settings *s, struct report *rep, const char *key,
+    const char *code, const char *why)
+{
+	key_finding(s, rep, SEVERITY_ERROR, key, code, "%s", why);
+}
+
+void
 settings_refuse_roots(const struct settings *s, struct report *rep)
 {
 	key_finding(s, rep, SEVERITY_ERROR, "tls.roots", "bad_roots",

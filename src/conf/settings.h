@@ -83,6 +83,10 @@ struct settings {
 	bool gateway_count_tokens;
 	int64_t gateway_max_tokens_per_second;
 	struct providers gateway_providers;
+	char *upstream_proxy;
+	struct texts upstream_no_proxy;
+	struct secret upstream_credential;
+	bool upstream_resolve;
 	char *ledger_url;
 	struct secret ledger_password;
 
@@ -128,6 +132,9 @@ void settings_check_readable(const struct settings *s, struct report *rep);
 /* audit.sign is no key that can sign. */
 void settings_refuse_sign(const struct settings *s, struct report *rep);
 void settings_check_audit(const struct settings *s, struct report *rep);
+/* For whoever has found that what stands at the key is of no use: `why` is a sentence. */
+void settings_refuse(const struct settings *s, struct report *rep, const char *key,
+    const char *code, const char *why);
 /* For whoever has found that no certificate is in them. */
 void settings_refuse_roots(const struct settings *s, struct report *rep);
 

@@ -151,6 +151,16 @@ stream_peek(const struct stream *s)
 	return s->ops->peek(s);
 }
 
+ssize_t
+stream_look(const struct stream *s, void *p, size_t n)
+{
+	ssize_t got;
+
+	assert(s->fd >= 0 && s->ops->is_plain);
+	got = recv(s->fd, p, n, MSG_PEEK);
+	return got < 0 ? -errno : got;
+}
+
 bool
 stream_is_quiet(struct stream *s)
 {

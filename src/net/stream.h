@@ -60,6 +60,8 @@ void stream_attach(struct stream *s, void (*notify)(void *arg, unsigned what), v
 ssize_t stream_read(struct stream *s, void *p, size_t n);
 /* What a read of one byte would give; nothing is used up, and `ready` stays as it is. */
 ssize_t stream_peek(const struct stream *s);
+/* The same with what it would give; of a plain stream alone. */
+ssize_t stream_look(const struct stream *s, void *p, size_t n);
 /*
  * Nothing came that was not asked for, not even an end: it can be used for another
  * message.  What came is used up, so that otherwise it is only good for closing.

@@ -124,7 +124,7 @@ part_from_origin(struct conn *c, enum forward_end how, const struct forward *f)
 		return; /* the tunnel's, to its end */
 	buf_reset(key);
 	conn_origin_key(c, key);
-	if (how == FORWARD_DONE && f->is_origin_kept)
+	if (how == FORWARD_DONE && f->is_origin_kept && x->has_upstream)
 		origin_keep(&c->e->origins, c->origin, buf_view(key),
 		    x->snapshot->settings->limits_idle_keepalive);
 	else if (how == FORWARD_DONE || how == FORWARD_STALE)

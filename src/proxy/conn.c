@@ -12,6 +12,7 @@
 #include "proxy/counter.h"
 #include "proxy/forward.h"
 #include "proxy/gateway.h"
+#include "proxy/reach.h"
 #include "proxy/settle.h"
 #include "proxy/tunnel.h"
 
@@ -152,8 +153,7 @@ conn_cancel(struct conn *c)
 	if (c->lookup != NULL)
 		lookup_cancel(c->lookup);
 	conn_end_lookup(c);
-	if (c->dial != NULL)
-		dial_cancel(c->dial);
+	reach_cancel(c->reach);
 	if (c->tunnel != NULL)
 		tunnel_cancel(c->tunnel);
 	if (c->forward != NULL)
@@ -168,7 +168,7 @@ conn_cancel(struct conn *c)
 	c->counter = NULL;
 	c->shaking = NULL;
 	c->lookup = NULL;
-	c->dial = NULL;
+	c->reach = NULL;
 	c->dialled = NULL;
 }
 

@@ -44,6 +44,7 @@ enum next {
 struct conn;
 struct counter;
 struct gateway;
+struct reach;
 struct tls_start;
 
 struct stage_row {
@@ -96,8 +97,8 @@ struct conn {
 	struct ledger_op *asked;
 	struct lookup *lookup;
 	enum next (*found)(struct conn *c, const struct found *found); /* is told */
-	struct dial *dial;
-	struct origin *dialled; /* what the dial goes into */
+	struct reach *reach;
+	struct origin *dialled; /* what it reaches into */
 	struct origin *origin;
 	struct tunnel *tunnel;
 	struct forward *forward;

@@ -248,24 +248,58 @@ exchange_shrink(struct exchange *x)
 	arena_fini(&x->arena);
 }
 
+/* A deny rule with addresses must see them. */
+static bool
+denies_addresses(const struct ruleset *rules)
+{
+	for (size_t i = 0; i < rules->nlayer; i++)
+		if (rules->layer[i]->has_address_deny)
+			return true;
+	return false;
+}
+
+bool
+exchange_trusts_parent(struct exchange *x)
+{
+	if (x->route != NULL || !denies_addresses(own_rules(x)))
+		return true;
+	x->verdict.reason = REASON_ADDRESS_DENIED;
+	x->verdict.why = "a deny rule names addresses, and only the parent proxy would "
+			 "know this name's";
+	return refused(x);
+}
+
+/* May it be there, by these rules?  NULL: only the parent proxy knows where. */
+static bool
+is_address_open(const struct ruleset *rules, const struct facts *f,
+    const struct admitted *in, const struct addr *a, const struct place *place,
+    struct verdict *v)
+{
+	struct vetted out;
+
+	if (a == NULL)
+		return !denies_addresses(rules);
+	return match_address(rules, f, in, a, 1, place, &out, v, NULL);
+}
+
 /* The same three questions under the new rules, for the address in use. */
 static bool
 judge_again(const struct exchange *x, struct snapshot *s, struct admitted *in,
     struct verdict *v, struct arena *a)
 {
 	const struct ruleset *rules = rules_of(x, s, a);
+	const struct addr *at = x->has_upstream ? &x->upstream.addr : NULL;
 	struct facts f = facts_of(x);
-	struct vetted out;
 
 	if (rules == NULL)
 		return false;
 	if (!match_admit(rules, &f, a, in, v, NULL) ||
-	    !match_address(rules, &f, in, &x->upstream.addr, 1, &s->place, &out, v, NULL))
+	    !is_address_open(rules, &f, in, at, &s->place, v))
 		return false;
 	/* its requests are judged one by one */
 	if (x->first.protocols == PROTOCOL_HTTP)
 		return (in->protocols & PROTOCOL_HTTP) != 0;
-	match_judge(rules, &f, a, &x->upstream.addr, &s->place, v, NULL);
+	match_judge(rules, &f, a, at, &s->place, v, NULL);
 	return v->allow;
 }
 
@@ -284,6 +318,8 @@ exchange_vet_upstream(struct exchange *x)
 	struct facts f = facts_of(x);
 	struct vetted out;
 
+	if (!x->has_upstream)
+		return exchange_trusts_parent(x);
 	if (match_address(own_rules(x), &f, &x->admitted, &x->upstream.addr, 1,
 		&x->snapshot->place, &out, &x->verdict, NULL))
 		return true;
@@ -342,8 +378,9 @@ exchange_dialling(struct exchange *x)
 void
 exchange_dialled(struct exchange *x, const struct endpoint *to, bool is_reused)
 {
-	x->upstream = *to;
-	x->has_upstream = true;
+	if (to != NULL)
+		x->upstream = *to;
+	x->has_upstream = to != NULL;
 	if (is_reused) {
 		x->flags |= FLAG_REUSED;
 		count_add(COUNT_UPSTREAM_REUSED, 1);
@@ -369,6 +406,7 @@ static const struct {
 	{ FLAG_MODEL_UNPRICED, "model_unpriced" },
 	{ FLAG_STREAM_CUT, "stream_cut" },
 	{ FLAG_COUNTED, "counted" },
+	{ FLAG_PARENT, "parent" },
 };
 
 static_assert(sizeof(flags) / sizeof(flags[0]) <= RECORD_FLAGS, "a record holds all");

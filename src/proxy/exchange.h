@@ -33,6 +33,7 @@ enum flag {
 	FLAG_MODEL_UNPRICED = 256, /* the one that answered */
 	FLAG_STREAM_CUT = 512,
 	FLAG_COUNTED = 1024, /* the provider's token counter was asked */
+	FLAG_PARENT = 2048,  /* it went through the parent proxy */
 };
 
 /* What a tunnel's first bytes said; protocols 0: they are still to come. */
@@ -149,7 +150,11 @@ bool exchange_renew(struct exchange *x, struct snapshot *s) MUST_CHECK;
  */
 bool exchange_rejudge(struct exchange *x, struct snapshot *s) MUST_CHECK;
 
-/* RESOLVE, DIAL: when they begin, and which origin it was in the end. */
+/* RESOLVE: may the parent proxy alone know the addresses?  False: x->reason. */
+bool exchange_trusts_parent(struct exchange *x) MUST_CHECK;
+
+/* RESOLVE, DIAL: when they begin, and which origin it was in the end; NULL: only the
+ * parent proxy knows. */
 void exchange_resolving(struct exchange *x);
 void exchange_dialling(struct exchange *x);
 void exchange_dialled(struct exchange *x, const struct endpoint *to, bool is_reused);

@@ -530,7 +530,8 @@ part_from_provider(struct conn *c)
 	struct origin *o = c->origin;
 
 	c->origin = NULL;
-	if (!gateway_leaves_origin(c->gateway) || e->is_draining || patience(c) <= 0) {
+	if (!gateway_leaves_origin(c->gateway) || e->is_draining || patience(c) <= 0 ||
+	    !c->x->has_upstream) {
 		origin_close(e->loop, o);
 		return;
 	}

@@ -50,7 +50,7 @@ stage_decide(struct conn *c)
 		return answered(c, status);
 	if (c->outer == NULL)
 		return NEXT;
-	exchange_dialled(x, &c->origin->to, true);
+	exchange_dialled(x, c->outer->has_upstream ? &c->origin->to : NULL, true);
 	if (!exchange_vet_upstream(x))
 		return answer_refuse(c, x->reason);
 	return conn_jump(c, STAGE_LITERAL);

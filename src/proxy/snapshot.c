@@ -73,7 +73,7 @@ static void
 take_services(struct snapshot *s, const struct snapshot_inputs *in)
 {
 	const struct settings *set = s->settings;
-	size_t max = in->nservice + 1;
+	size_t max = in->nservice + 2;
 	const struct texts *list;
 	const char *key;
 
@@ -84,6 +84,9 @@ take_services(struct snapshot *s, const struct snapshot_inputs *in)
 		s->nservice += add_listeners(s->service + s->nservice, list);
 	for (size_t i = 0; i < in->nservice; i++)
 		s->service[s->nservice++] = in->service[i];
+	if (s->parent != NULL && s->parent->host.is_literal) /* the last one */
+		s->service[s->nservice++] =
+		    (struct endpoint){ s->parent->host.addr, s->parent->port };
 }
 
 /* What stands for a name is no place to go to. */
@@ -115,6 +118,19 @@ place_of(const struct snapshot *s)
 		.nnat64 = s->settings->dns_nat64.n,
 		.is_loopback_own_ok = !s->settings->production,
 	};
+}
+
+/* The operator wrote where it is, so it may be there, and on weir's own host; but it is
+ * none of weir's doors. */
+static struct place
+parent_place_of(const struct snapshot *s)
+{
+	struct place p = s->place;
+
+	p.is_loopback_own_ok = true;
+	if (s->parent != NULL && s->parent->host.is_literal)
+		p.nservice--;
+	return p;
 }
 
 static void
@@ -178,6 +194,7 @@ destroy(struct snapshot *s)
 	keys_free(s->keys);
 	redactor_free(s->redactor);
 	routes_free(s->routes);
+	parent_free(s->parent);
 	prices_free(s->prices);
 	roots_unref(s->roots);
 	static_hosts_free(s->host, s->nhost);
@@ -220,6 +237,7 @@ snapshot_new(struct settings *set, const struct snapshot_inputs *in, struct repo
 		report_add(rep, SEVERITY_ERROR, (struct mark){ 0 }, STR_NONE,
 		    "no_interfaces", NULL, "the machine's own addresses cannot be read");
 	load_gateway(s, rep);
+	s->parent = parent_build(set, rep);
 	if (set->audit_sign.bytes != NULL &&
 	    !signer_takes((struct str){ set->audit_sign.bytes, set->audit_sign.n }))
 		settings_refuse_sign(set, rep);
@@ -227,6 +245,7 @@ snapshot_new(struct settings *set, const struct snapshot_inputs *in, struct repo
 	take_closed(s);
 	take_limits(s);
 	s->place = place_of(s);
+	s->parent_place = parent_place_of(s);
 	if (s->rules != NULL && s->keys != NULL && rep->errors == errors)
 		return s;
 	destroy(s);
@@ -255,6 +274,7 @@ snapshot_moved(struct snapshot *old)
 	s->keys = old->keys;
 	s->redactor = old->redactor;
 	s->routes = old->routes;
+	s->parent = old->parent;
 	s->prices = old->prices;
 	s->roots = old->roots;
 	s->host = old->host;
@@ -267,6 +287,7 @@ snapshot_moved(struct snapshot *old)
 	s->nclosed = old->nclosed;
 	s->interfaces = now;
 	s->place = place_of(s);
+	s->parent_place = parent_place_of(s);
 	return s;
 }
 

@@ -17,6 +17,7 @@
 #include "net/resolver.h"
 #include "policy/keys.h"
 #include "policy/match.h"
+#include "proxy/parent.h"
 #include "proxy/route.h"
 
 struct snapshot {
@@ -29,6 +30,7 @@ struct snapshot {
 	struct keys *keys; /* of sessions */
 	struct redactor *redactor;
 	struct routes *routes;    /* to providers */
+	struct parent *parent;    /* proxy; NULL: there is none */
 	struct prices *prices;    /* NULL: no provider is metered */
 	struct roots *roots;      /* NULL: nobody is dialled with TLS */
 	struct static_host *host; /* dns.hosts */
@@ -40,6 +42,7 @@ struct snapshot {
 	size_t nclosed;
 	struct interfaces interfaces; /* what place.own and place.onlink are made of */
 	struct place place;
+	struct place parent_place; /* for the parent proxy's own address */
 };
 
 /* What is not in the configuration file. */

@@ -12,6 +12,7 @@
 #include "proxy/advice.h"
 #include "proxy/answer.h"
 #include "proxy/literal.h"
+#include "proxy/reach.h"
 
 /* RFC 9112 9.6: let the client read the answer before the socket dies */
 #define LINGER_MS ((msec)2000)
@@ -77,9 +78,26 @@ on_resolved(void *arg, const struct found *found)
 	conn_go_on(c, is_abandoned(c) ? abandoned(c) : c->found(c, found));
 }
 
+/* Nothing is looked up: the parent proxy does that. */
+static enum next
+leave_to_parent(struct conn *c)
+{
+	struct exchange *x = c->x;
+
+	if (!exchange_trusts_parent(x))
+		return answer_refuse(c, x->reason);
+	if (!client_take(c->share, CLIENT_CONNECTING,
+		x->snapshot->settings->limits_client_connecting))
+		return answer_refuse(c, REASON_CONCURRENCY_LIMITED);
+	c->has_connecting = true;
+	return NEXT;
+}
+
 enum next
 stage_resolve(struct conn *c)
 {
+	if (parent_resolves(c->x->snapshot->parent, &c->x->ask.host))
+		return leave_to_parent(c);
 	return stage_resolve_to(c, resolved);
 }
 
@@ -182,13 +200,16 @@ stage_literal(struct conn *c)
 /* ---- DIAL ---- */
 
 static void
-on_dialled(void *arg, int err, const struct endpoint *to)
+on_reached(void *arg, int err, const struct endpoint *to, bool is_through_parent)
 {
+	static const struct endpoint unknown;
 	struct conn *c = arg;
 	struct origin *o = c->dialled;
 
-	c->dial = NULL;
+	c->reach = NULL;
 	c->dialled = NULL;
+	if (is_through_parent)
+		c->x->flags |= FLAG_PARENT;
 	conn_end_connecting(c);
 	if (err != 0) {
 		origin_close(c->e->loop, o);
@@ -198,7 +219,7 @@ on_dialled(void *arg, int err, const struct endpoint *to)
 	}
 	exchange_dialled(c->x, to, false);
 	c->origin = o;
-	origin_connected(o, to, conn_on_origin, c);
+	origin_connected(o, to != NULL ? to : &unknown, conn_on_origin, c);
 	conn_go_on(c, NEXT);
 }
 
@@ -206,7 +227,7 @@ bool
 stage_reuse(struct conn *c, struct origins *from, struct str key)
 {
 	assert(c->origin == NULL); /* another exchange's goes to another host */
-	if (c->is_dialled_anew)
+	if (c->is_dialled_anew || c->x->vetted == NULL)
 		return false;
 	c->origin = origin_take(from, key, c->x->vetted, conn_on_origin, c);
 	if (c->origin == NULL)
@@ -220,11 +241,19 @@ enum next
 stage_dial_new(struct conn *c)
 {
 	struct exchange *x = c->x;
+	char text[ADDR_TEXT];
+	struct reach_order order = {
+		.host = &x->ask.host,
+		.port = x->ask.port,
+		.to = x->vetted,
+		.asker = str_of(conn_share(c, text)),
+		.timeout_ms = x->snapshot->settings->limits_connect_timeout,
+	};
 
 	exchange_dialling(x);
 	c->dialled = origin_new();
-	c->dial = dial_start(c->e->loop, x->vetted, &c->dialled->stream,
-	    x->snapshot->settings->limits_connect_timeout, on_dialled, c);
+	c->reach =
+	    reach_start(c->e, x->snapshot, &order, &c->dialled->stream, on_reached, c);
 	return WAIT;
 }
 
