@@ -22,6 +22,9 @@ const char *protocol_name(enum protocol p); /* "http", "https", "tcp" */
 enum assurance { ASSURE_NAME, ASSURE_ADDRESS, ASSURE_SNI, ASSURE_ORIGIN, ASSURE_HOST };
 const char *assurance_name(enum assurance a);
 
+/* What becomes of a request with something in it that looks like a secret. */
+enum dlp { DLP_NONE, DLP_MARK, DLP_BLOCK };
+
 struct facts {
 	enum via via;
 	const struct host *host; /* the ask's; borrowed */

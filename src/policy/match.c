@@ -705,6 +705,8 @@ take_rule(struct verdict *v, const struct answer *answer, size_t layer)
 		v->max_body = r->max_body;
 	if (r->upload > 0 && (v->upload == 0 || (uint64_t)r->upload < v->upload))
 		v->upload = (uint64_t)r->upload;
+	if (r->dlp > v->dlp)
+		v->dlp = r->dlp;
 }
 
 /* The address in use was vetted under every rule that might have won; only one has. */

@@ -380,6 +380,16 @@ read_max_body(const struct rule_source *in, const struct node *n, struct rule *r
 }
 
 static void
+read_dlp(const struct rule_source *in, const struct node *n, struct rule *r)
+{
+	static const char *const words[] = { "mark", "block" };
+	int i = read_word(in, n, words, 2);
+
+	if (i >= 0)
+		r->dlp = i == 0 ? DLP_MARK : DLP_BLOCK;
+}
+
+static void
 read_upload(const struct rule_source *in, const struct node *n, struct rule *r)
 {
 	if (node_size(in->tree, n, in->rep, &r->upload) && r->upload == 0)
@@ -432,6 +442,7 @@ static const struct rule_key allow_keys[] = {
 	{ "private", read_private },
 	{ "max_body", read_max_body },
 	{ "upload", read_upload },
+	{ "dlp", read_dlp },
 	{ "upgrade", read_upgrade },
 	{ "ech", read_ech },
 	{ "assurance", read_assurance },
@@ -470,7 +481,8 @@ read_keys(const struct rule_source *in, const struct node *block, struct rule *r
 static void
 check_sight(const struct rule_source *in, const struct rule *r)
 {
-	static const char *const keys[] = { "methods", "paths", "max_body", "assurance" };
+	static const char *const keys[] = { "methods", "paths", "max_body", "assurance",
+		"dlp" };
 
 	if (!(r->protocols & PROTOCOL_HTTPS))
 		return;
@@ -490,7 +502,7 @@ static void
 check_tcp(const struct rule_source *in, const struct rule *r)
 {
 	static const char *const keys[] = { "methods", "paths", "max_body", "upgrade",
-		"ech" };
+		"ech", "dlp" };
 
 	if (!(r->protocols & PROTOCOL_TCP))
 		return;

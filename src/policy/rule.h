@@ -56,6 +56,7 @@ struct rule {
 	bool metadata, is_broad;
 	bool has_websocket, has_ech;
 	enum assurance assurance;
+	enum dlp dlp;
 	int64_t max_body; /* -1: none */
 	int64_t upload;   /* bytes for each session and host; 0: no limit */
 

@@ -77,6 +77,7 @@ struct verdict {
 	enum protocol protocol;   /* once judged */
 	int64_t max_body;         /* -1: no limit by rule */
 	uint64_t upload;          /* bytes for each session and host; 0: the same */
+	enum dlp dlp;             /* strictest over the layers */
 };
 
 /* What the first step let in: may be looked up and dialled. */

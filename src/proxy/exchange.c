@@ -407,6 +407,7 @@ static const struct {
 	{ FLAG_STREAM_CUT, "stream_cut" },
 	{ FLAG_COUNTED, "counted" },
 	{ FLAG_PARENT, "parent" },
+	{ FLAG_DLP, "dlp" },
 };
 
 static_assert(sizeof(flags) / sizeof(flags[0]) <= RECORD_FLAGS, "a record holds all");

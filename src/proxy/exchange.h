@@ -34,6 +34,7 @@ enum flag {
 	FLAG_STREAM_CUT = 512,
 	FLAG_COUNTED = 1024, /* the provider's token counter was asked */
 	FLAG_PARENT = 2048,  /* it went through the parent proxy */
+	FLAG_DLP = 4096,     /* something in it was, or looked like, a secret */
 };
 
 /* What a tunnel's first bytes said; protocols 0: they are still to come. */

@@ -90,6 +90,20 @@ take_pieces(struct flow *f, struct str in, size_t *used, struct str piece[static
 	return r;
 }
 
+/* In place of the pieces what of them and of what came before may go: one piece. */
+static bool
+sift(struct flow *f, struct str piece[static PIECES], size_t *n, size_t *sum, bool is_end)
+{
+	for (size_t i = 0; i < *n; i++)
+		sieve_add(f->sieve, piece[i]);
+	if (!sieve_look(f->sieve, is_end))
+		return false;
+	piece[0] = sieve_ready(f->sieve);
+	*sum = piece[0].n;
+	*n = *sum > 0;
+	return true;
+}
+
 enum flow_result
 flow_feed(struct flow *f, struct stream *to, struct str head, struct str in, size_t *used)
 {
@@ -106,6 +120,8 @@ flow_feed(struct flow *f, struct stream *to, struct str head, struct str in, siz
 		f->payload += sum;
 		if (f->max >= 0 && f->payload > (uint64_t)f->max)
 			return FLOW_OVER;
+		if (f->sieve != NULL && !sift(f, piece, &n, &sum, r == BODY_DONE))
+			return FLOW_CAUGHT;
 		put(&g, head);
 		head = STR_NONE;
 		if (sum > 0 && f->is_chunked) {
@@ -123,6 +139,8 @@ flow_feed(struct flow *f, struct stream *to, struct str head, struct str in, siz
 		}
 		if (!send_all(f, to, &g))
 			return FLOW_LOST;
+		if (f->sieve != NULL)
+			sieve_gone(f->sieve);
 	} while (r == BODY_DATA);
 	return r == BODY_BAD ? FLOW_BAD : r == BODY_DONE ? FLOW_DONE : FLOW_MORE;
 }

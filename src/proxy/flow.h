@@ -9,24 +9,27 @@
 #define WEIR_PROXY_FLOW_H
 
 #include "net/stream.h"
+#include "proxy/sieve.h"
 #include "wire/body.h"
 
 struct flow {
 	struct body_reader in;
-	bool is_chunked;    /* goes out in chunks; else as it is */
-	bool is_done;       /* the body has ended; perhaps some of it is pending */
-	struct buf pending; /* what the receiver has not taken yet */
-	int64_t max;        /* a longer body is FLOW_OVER; -1: no limit */
-	uint64_t payload;   /* bytes of body so far */
-	uint64_t written;   /* bytes given to the receiver, framing and head too */
+	bool is_chunked;     /* goes out in chunks; else as it is */
+	bool is_done;        /* the body has ended; perhaps some of it is pending */
+	struct buf pending;  /* what the receiver has not taken yet */
+	int64_t max;         /* a longer body is FLOW_OVER; -1: no limit */
+	struct sieve *sieve; /* what it must pass; the owner's, or NULL */
+	uint64_t payload;    /* bytes of body so far */
+	uint64_t written;    /* bytes given to the receiver, framing and head too */
 };
 
 enum flow_result {
-	FLOW_MORE, /* all used */
-	FLOW_DONE, /* the body ended within `in` */
-	FLOW_BAD,  /* the sender broke its framing */
-	FLOW_OVER, /* the body is longer than `max`: what went beyond was not sent */
-	FLOW_LOST, /* the receiver is gone */
+	FLOW_MORE,   /* all used */
+	FLOW_DONE,   /* the body ended within `in` */
+	FLOW_BAD,    /* the sender broke its framing */
+	FLOW_OVER,   /* the body is longer than `max`: what went beyond was not sent */
+	FLOW_LOST,   /* the receiver is gone */
+	FLOW_CAUGHT, /* something in it may not pass, and was not sent */
 };
 
 void flow_init(struct flow *f, const struct http_head *head, bool is_chunked);

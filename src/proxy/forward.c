@@ -5,8 +5,10 @@
 
 #include <assert.h>
 #include <errno.h>
+#include <stdio.h>
 #include <string.h>
 
+#include "base/count.h"
 #include "proxy/remake.h"
 #include "wire/ws.h"
 
@@ -38,6 +40,7 @@ forward_cancel(struct forward *f)
 		relay_cancel(&f->relay);
 	flow_fini(&f->up);
 	flow_fini(&f->down);
+	sieve_fini(&f->sieve);
 	buf_fini(&f->head);
 }
 
@@ -100,6 +103,39 @@ origin_closed_up(struct forward *f)
 	stream_kick(&f->origin->stream);
 }
 
+static const char *
+found_text(struct forward *f)
+{
+	const char *kind = f->sieve.kind;
+	char text[96];
+
+	if (str_eq(str_of(kind), STR(SIEVE_HELD)))
+		return "a secret that weir holds is in the request";
+	if (str_eq(str_of(kind), STR(SIEVE_CODED)))
+		return "the body is in a coding that hides what is in it";
+	snprintf(text, sizeof(text), "the request has what looks like a secret: %s", kind);
+	return arena_str(&f->x->arena, str_of(text)).p;
+}
+
+/* Once: the record says what it is. */
+static void
+note_found(struct forward *f)
+{
+	if (f->sieve.kind == NULL || (f->x->flags & FLAG_DLP))
+		return;
+	f->x->flags |= FLAG_DLP;
+	f->x->error = found_text(f);
+	count_add(COUNT_DLP_FOUND, 1);
+}
+
+/* False: the exchange is over. */
+static bool
+caught(struct forward *f)
+{
+	fail(f, REASON_DLP_BLOCKED, CLOSE_WEIR, f->x->error);
+	return false;
+}
+
 /* False: the exchange is over. */
 static bool
 lost_up(struct forward *f)
@@ -124,7 +160,10 @@ feed_up(struct forward *f, struct str head, struct str in)
 	f->moved_up = loop_now(f->e->loop);
 	f->rate_bytes += in.n;
 	r = flow_feed(&f->up, &f->origin->stream, head, in, &used);
+	note_found(f);
 	switch (r) {
+	case FLOW_CAUGHT:
+		return caught(f);
 	case FLOW_DONE:
 		buf_str(f->more, str_sub(in, used, in.n));
 		return true;
@@ -447,7 +486,8 @@ feed_down(struct forward *f, struct str in)
 		client_gone(f);
 		return false;
 	case FLOW_MORE:
-	case FLOW_OVER: /* an answer has no limit */
+	case FLOW_OVER:   /* an answer has no limit */
+	case FLOW_CAUGHT: /* and no sieve */
 		break;
 	}
 	buf_fini(&f->head);
@@ -677,6 +717,19 @@ smaller_limit(int64_t rule, int64_t setting)
 	return rule < 0 || setting < rule ? setting : rule;
 }
 
+/* Is there nothing in the head that must stay here, and can the body be looked into? */
+static bool
+may_leave(struct forward *f, struct str head)
+{
+	const struct http_field *coding = http_field(f->x->head, STR("Content-Encoding"));
+	bool may = sieve_head(&f->sieve, head);
+
+	if (may && coding != NULL && !str_eq_nocase(coding->value, STR("identity")))
+		may = sieve_coded(&f->sieve);
+	note_found(f);
+	return may;
+}
+
 /* The request's head, and as much of its body as is there. */
 static void
 send_request(struct forward *f, struct str rest)
@@ -685,6 +738,8 @@ send_request(struct forward *f, struct str rest)
 
 	if (head.n == 0)
 		fail(f, REASON_OVERLOADED, CLOSE_WEIR, "no room for the request head");
+	else if (!may_leave(f, head))
+		(void)caught(f);
 	else if (feed_up(f, head, rest) && pump_up(f))
 		arm(f);
 }
@@ -737,6 +792,8 @@ forward_start(struct forward *f, struct engine *e, struct exchange *x,
 	timer_init(&f->timer, on_timer, f);
 	f->up.max =
 	    smaller_limit(x->verdict.max_body, x->snapshot->settings->limits_body);
+	sieve_init(&f->sieve, x->snapshot->redactor, x->snapshot->held, x->verdict.dlp);
+	f->up.sieve = &f->sieve;
 	stream_attach(client, on_client, f);
 	stream_attach(&origin->stream, on_origin, f);
 	f->is_starting = true;

@@ -27,6 +27,7 @@ struct forward {
 	struct origin *origin;
 	struct buf *more; /* the owner's: what came behind the request's body */
 	struct flow up, down;
+	struct sieve sieve; /* of what goes up */
 	struct http_reader reader;
 	struct buf head; /* a response head that comes in pieces */
 	struct http_head response;

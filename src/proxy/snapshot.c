@@ -216,6 +216,15 @@ snapshot_dns(const struct settings *s, const struct static_host *host, size_t nh
 	};
 }
 
+static const struct known *
+take_held(struct redactor *r, const struct settings *set)
+{
+	struct known *held = known_of(set);
+
+	redactor_hold(r, held);
+	return held;
+}
+
 struct snapshot *
 snapshot_new(struct settings *set, const struct snapshot_inputs *in, struct report *rep)
 {
@@ -231,7 +240,7 @@ snapshot_new(struct settings *set, const struct snapshot_inputs *in, struct repo
 	s->host = static_hosts_build(set, rep, &s->nhost);
 	s->redactor = redactor_new(
 	    (struct str){ set->redact_key.bytes, set->redact_key.n }, set->redact_id);
-	redactor_hold(s->redactor, known_of(set));
+	s->held = take_held(s->redactor, set);
 	redactor_obey(s->redactor, rules_load(set, rep));
 	if (interfaces_read(&s->interfaces) != 0)
 		report_add(rep, SEVERITY_ERROR, (struct mark){ 0 }, STR_NONE,
@@ -273,6 +282,7 @@ snapshot_moved(struct snapshot *old)
 	s->profiles = old->profiles;
 	s->keys = old->keys;
 	s->redactor = old->redactor;
+	s->held = old->held;
 	s->routes = old->routes;
 	s->parent = old->parent;
 	s->prices = old->prices;

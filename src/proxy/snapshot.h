@@ -29,6 +29,7 @@ struct snapshot {
 	struct profiles *profiles;
 	struct keys *keys; /* of sessions */
 	struct redactor *redactor;
+	const struct known *held; /* what its references name; the redactor's */
 	struct routes *routes;    /* to providers */
 	struct parent *parent;    /* proxy; NULL: there is none */
 	struct prices *prices;    /* NULL: no provider is metered */

@@ -88,7 +88,7 @@ ELSEWHERE = {
     "assurance_too_low": "below", "host_misdirected": "test_connect.py", "policy_changed": "test_running.py",
     "concurrency_limited": "test_limits.py", "audit_unavailable": "test_record.py", "draining": "test_running.py",
     "client_aborted": "test_dns.py", "idle_timeout": "test_limits.py",
-    "overloaded": "below", "connect_failed": "below", "upload_exhausted": "test_upload.py",
+    "overloaded": "below", "connect_failed": "below", "upload_exhausted": "test_upload.py", "dlp_blocked": "test_dlp.py",
     **dict.fromkeys((
         "budget_insufficient_for_request", "credential_refused", "cross_site_refused", "encoding_unsupported",
         "endpoint_not_metered", "hosted_tool_denied", "metered_host", "model_not_allowed", "model_unpriced",
