@@ -592,6 +592,91 @@ test_one_that_pours_does_not_keep_others_waiting(void **state)
 	end(&f);
 }
 
+/* ---- what may go up */
+
+struct allowance {
+	struct quota quota; /* first */
+	uint64_t left;
+};
+
+static void
+allow_more(struct quota *q, uint64_t want)
+{
+	struct allowance *a = (struct allowance *)q;
+	uint64_t piece = want - q->left < a->left ? want - q->left : a->left;
+
+	a->left -= piece;
+	q->left += piece;
+}
+
+static void
+take_back(struct quota *q)
+{
+	((struct allowance *)q)->left += q->left;
+	q->left = 0;
+}
+
+static void
+pour_beyond(enum kind kind, size_t pipes, uint64_t cap)
+{
+	struct allowance a = { .quota = { .take = allow_more, .give = take_back },
+		.left = cap };
+	struct mover in, out;
+	struct fixture f;
+	pthread_t thread[2];
+
+	prepare(&f, kind, pipes);
+	stream_limit(&f.origin, &a.quota);
+	start(&f, STR("first"), STR_NONE, 0, 0);
+	in = (struct mover){ .fd = f.outer[0], .bytes = UINT64_MAX, .seed = 5 };
+	out = (struct mover){ .fd = f.outer[1] };
+	pthread_create(&thread[0], NULL, write_all, &in);
+	pthread_create(&thread[1], NULL, read_all, &out);
+	wait_for_stop(f.loop);
+	assert_int_equal(f.how, RELAY_SPENT);
+	assert_int_equal(f.relay.up, cap);
+	stream_close(&f.client);
+	stream_close(&f.origin);
+	pthread_join(thread[0], NULL);
+	pthread_join(thread[1], NULL);
+	assert_int_equal(out.bytes, cap);
+	end(&f);
+}
+
+static void
+test_no_byte_goes_beyond_what_the_origin_may_take(void **state)
+{
+	static const uint64_t caps[] = { 3, 1000, 65536, 3000001 };
+
+	(void)state;
+	for (size_t i = 0; i < COUNT_OF(caps); i++) {
+		pour_beyond(TCP, PIPES, caps[i]);
+		pour_beyond(TCP, 0, caps[i]);
+		pour_beyond(OWN_OPS, PIPES, caps[i]);
+	}
+}
+
+static void
+test_what_is_not_used_goes_back_when_nothing_moves(void **state)
+{
+	struct allowance a = { .quota = { .take = allow_more, .give = take_back },
+		.left = 5 };
+	struct fixture f;
+
+	(void)state;
+	prepare(&f, TCP, PIPES);
+	a.quota.left = 1000;
+	stream_limit(&f.origin, &a.quota);
+	start(&f, STR_NONE, STR_NONE, 0, 0);
+	say(f.outer[0], "hello");
+	expect(&f, f.outer[1], "hello");
+	while (a.quota.left > 0)
+		turn(f.loop);
+	assert_int_equal(a.left, 1000);
+	relay_cancel(&f.relay);
+	end(&f);
+}
+
 int
 main(void)
 {
@@ -613,6 +698,8 @@ main(void)
 		cmocka_unit_test(
 		    test_after_cancel_nothing_is_called_and_the_streams_are_open),
 		cmocka_unit_test(test_one_that_pours_does_not_keep_others_waiting),
+		cmocka_unit_test(test_no_byte_goes_beyond_what_the_origin_may_take),
+		cmocka_unit_test(test_what_is_not_used_goes_back_when_nothing_moves),
 	};
 
 	return cmocka_run_group_tests_name("net/relay", tests, NULL, NULL);

@@ -153,6 +153,8 @@ static const struct {
 	{ "\"limits\":{\"requestsPerMinute\":60,\"concurrency\":16,\"turnTokens\":1,"
 	  "\"sessionTokens\":2,\"turnCalls\":0},\"turn\":\"t\"",
 	    true },
+	{ "\"limits\":{\"uploadBytes\":0}", true },
+	{ "\"limits\":{\"uploadBytes\":\"1MiB\"}", false },
 	{ "\"limits\":{\"requestPerMinute\":60}", false },
 	{ "\"limits\":{\"concurrency\":-1}", false },
 	{ "\"limits\":{\"concurrency\":null}", false },

@@ -66,7 +66,8 @@ test_every_fault_has_its_code_and_place(void **state)
 		    "metadata: false }\n"
 		    "  - { name: b, host: a.test, protocol: http, methods: [GET], paths: "
 		    "[/x/**],\n"
-		    "      max_body: 8MiB, upgrade: [websocket] }\n"
+		    "      max_body: 8MiB, upgrade: [websocket], dlp: block, upload: "
+		    "10MiB }\n"
 		    "  - { host: [10.1.2.3, '2001:db8::/32'], protocol: tcp, ports: [22] "
 		    "}\n"
 		    "deny:\n"
@@ -77,6 +78,18 @@ test_every_fault_has_its_code_and_place(void **state)
 		{ "unknown keys",
 		    "polcy: x\nallow: [{ host: a.test, port: [1], inject: x }]\n",
 		    "unknown_key@1:1 unknown_key@2:25 unknown_key@2:36" },
+		{ "an upload of nothing", "allow: [{ host: a.test, upload: 0 }]",
+		    "bad_value@1:33" },
+		{ "an upload without a unit", "allow: [{ host: a.test, upload: 10 }]",
+		    "bad_size@1:33" },
+		{ "dlp without sight", "allow: [{ host: a.test, dlp: mark }]",
+		    "needs_sight@1:25" },
+		{ "dlp of what is opaque",
+		    "allow: [{ host: a.test, protocol: tcp, ports: [7], dlp: mark }]",
+		    "tcp_is_opaque@1:52" },
+		{ "dlp of another word",
+		    "allow: [{ host: a.test, protocol: http, dlp: warn }]",
+		    "bad_value@1:46" },
 		{ "unknown keys of deny", "deny: [{ host: a.test, protocol: http }]",
 		    "(empty_policy@1:1) unknown_key@1:24" },
 		{ "no host", "allow: [{ name: a }]", "missing_key@1:9" },

@@ -652,6 +652,103 @@ test_the_first_bytes_must_be_what_the_rule_is_about(void **state)
 	ruleset_free(rs);
 }
 
+static struct verdict
+verdict_of(const char *const *policy, const char *target, struct admitted *in)
+{
+	struct ruleset *rs = load(policy);
+	struct place place = { .is_loopback_own_ok = true };
+	struct ask asked;
+	struct verdict v;
+	struct facts f;
+	struct arena a;
+	const char *why;
+
+	arena_init(&a, 1 << 20);
+	assert_int_equal(
+	    ask_absolute(&asked, STR("GET"), str_of(target), &why), REASON_NONE);
+	ask_facts(&f, &asked);
+	assert_true(match_admit(rs, &f, &a, in, &v, NULL));
+	match_judge(rs, &f, &a, NULL, &place, &v, NULL);
+	assert_true(v.allow);
+	v.rule = NULL;
+	arena_fini(&a);
+	ruleset_free(rs);
+	return v;
+}
+
+static void
+test_caps_are_the_tightest_of_the_rules_that_decide(void **state)
+{
+	static const char *const policy[] = {
+		"allow:\n"
+		"  - { host: a.test, protocol: http, upload: 2KiB, dlp: mark }\n"
+		"  - { host: '*.a.test', protocol: http, upload: 1KiB, dlp: block }\n"
+		"  - { host: b.test, protocol: http }\n"
+		"  - { host: c.test, protocol: http, upload: 9KiB }\n",
+		"allow:\n"
+		"  - { host: [a.test, x.a.test], protocol: http, upload: 3KiB, dlp: "
+		"block }\n"
+		"  - { host: b.test, protocol: http }\n"
+		"  - { host: c.test, protocol: http, upload: 1KiB }\n",
+		NULL,
+	};
+	static const struct {
+		const char *target;
+		uint64_t upload;
+		enum dlp dlp;
+	} rows[] = {
+		{ "http://a.test/", 2048, DLP_BLOCK },
+		{ "http://x.a.test/", 1024, DLP_BLOCK },
+		{ "http://b.test/", 0, DLP_NONE },
+		{ "http://c.test/", 1024, DLP_NONE },
+	};
+
+	(void)state;
+	for (size_t i = 0; i < COUNT_OF(rows); i++) {
+		struct admitted in;
+		struct verdict v = verdict_of(policy, rows[i].target, &in);
+
+		assert_row(rows[i].target, v.upload == rows[i].upload);
+		assert_row(rows[i].target, v.dlp == rows[i].dlp);
+	}
+}
+
+static void
+test_a_name_is_coined_where_only_wildcards_admit_it(void **state)
+{
+	static const char *const policy[] = {
+		"allow:\n"
+		"  - { host: '*.a.test', protocol: http }\n"
+		"  - { host: named.a.test, protocol: http }\n"
+		"  - { host: only.test, protocol: http }\n"
+		"  - { host: 9.0.0.0/8, protocol: http }\n",
+		"allow:\n"
+		"  - { host: '*', protocol: http, broad: true }\n"
+		"  - { host: 9.9.9.9, protocol: http }\n"
+		"  - { host: inner.a.test, protocol: http }\n",
+		NULL,
+	};
+	static const struct {
+		const char *target;
+		bool is_coined;
+	} rows[] = {
+		{ "http://x.a.test/", true },
+		/* a wildcard may still win, but the name is no choice of the client's */
+		{ "http://named.a.test/", false },
+		{ "http://inner.a.test/", false },
+		{ "http://only.test/", false },
+		{ "http://9.9.9.9/", false },
+	};
+
+	(void)state;
+	for (size_t i = 0; i < COUNT_OF(rows); i++) {
+		struct admitted in;
+
+		(void)verdict_of(policy, rows[i].target, &in);
+		assert_row(rows[i].target, in.is_coined == rows[i].is_coined);
+	}
+}
+
 /* CONNECT leaves two rules; only one of them opens the network the name points into. */
 static void
 test_the_address_in_use_must_be_open_under_the_rule_that_decides(void **state)
@@ -749,6 +846,8 @@ main(void)
 		cmocka_unit_test(test_the_first_bytes_must_be_what_the_rule_is_about),
 		cmocka_unit_test(
 		    test_the_address_in_use_must_be_open_under_the_rule_that_decides),
+		cmocka_unit_test(test_caps_are_the_tightest_of_the_rules_that_decide),
+		cmocka_unit_test(test_a_name_is_coined_where_only_wildcards_admit_it),
 		cmocka_unit_test(test_no_policy_allows_nothing),
 		cmocka_unit_test(test_a_reason_that_is_none_is_told_as_our_own_fault),
 	};
