@@ -7,6 +7,7 @@
 
 #include "audit/checkpoint.h"
 #include "audit/rules.h"
+#include "cmd/danger.h"
 #include "cmd/main.h"
 #include "cmd/usage.h"
 #include "conf/settings.h"
@@ -23,6 +24,7 @@
 
 static const char help[] =
     "usage: weir check [-c FILE] [POLICY]... [--strict] [--format text|json]\n"
+    "       weir check --danger [-c FILE] [POLICY]... [--format text|json]\n"
     "       weir check --defaults [--format text|json]\n"
     "\n"
     "Loads a configuration with its policies, and each POLICY by itself, runs their\n"
@@ -31,6 +33,7 @@ static const char help[] =
     "\n"
     "  -c, --config FILE   the configuration (weir.yaml(5))\n"
     "      --strict        warnings fail too\n"
+    "      --danger        list every switch that loosens, with its place, instead\n"
     "      --defaults      print every setting with its default instead\n"
     "      --format FORM   text (findings on standard error, a summary on standard "
     "output)\n"
@@ -45,13 +48,14 @@ struct options {
 	const char *config;
 	char *const *policy;
 	size_t npolicy;
-	bool is_strict, is_json, wants_defaults;
+	bool is_strict, is_json, wants_defaults, wants_dangers;
 };
 
 /* What was looked at. */
 struct tally {
 	size_t configurations, policies, rules, expectations;
-	struct buf prices; /* a line on the price table; empty: there is none */
+	struct buf prices;       /* a line on the price table; empty: there is none */
+	struct dangers *dangers; /* NULL: nobody asked */
 };
 
 static void
@@ -70,6 +74,8 @@ check_policies(const char *const *path, size_t n, const struct ruleset_terms *te
 
 	if (rs != NULL)
 		count_ruleset(rs, tally);
+	if (rs != NULL && tally->dangers != NULL)
+		danger_rules(tally->dangers, rs);
 	ruleset_free(rs);
 }
 
@@ -134,6 +140,8 @@ check_config(const char *path, struct ruleset_terms *terms, struct report *rep,
 		return;
 	tally->configurations++;
 	*terms = ruleset_terms_of(s);
+	if (tally->dangers != NULL)
+		danger_settings(tally->dangers, s);
 	settings_check_start(s, rep);
 	settings_check_audit(s, rep);
 	if (s->tls_roots != NULL && !roots_are_usable(s->tls_roots))
@@ -284,6 +292,7 @@ read_options(int argc, char **argv, struct options *o, int *code)
 		{ "config", required_argument, NULL, 'c' },
 		{ "strict", no_argument, NULL, 's' },
 		{ "defaults", no_argument, NULL, 'd' },
+		{ "danger", no_argument, NULL, 'D' },
 		{ "format", required_argument, NULL, 'f' },
 		{ "help", no_argument, NULL, 'h' },
 		{ NULL, 0, NULL, 0 },
@@ -301,6 +310,9 @@ read_options(int argc, char **argv, struct options *o, int *code)
 			break;
 		case 'd':
 			o->wants_defaults = true;
+			break;
+		case 'D':
+			o->wants_dangers = true;
 			break;
 		case 'f':
 			o->is_json = strcmp(optarg, "json") == 0;
@@ -331,6 +343,7 @@ cmd_check(int argc, char **argv)
 {
 	struct options o = { 0 };
 	struct tally tally = { 0 };
+	struct dangers dangers;
 	struct report rep;
 	int code;
 
@@ -340,9 +353,18 @@ cmd_check(int argc, char **argv)
 		return print_defaults(&o);
 	report_init(&rep);
 	buf_init(&tally.prices, OUTPUT_MAX);
+	if (o.wants_dangers) {
+		tally.dangers = &dangers;
+		danger_begin(&dangers, o.is_json);
+	}
 	check_all(&o, &rep, &tally);
-	print_result(&o, &rep, &tally);
+	if (o.wants_dangers && rep.errors == 0)
+		danger_end(&dangers);
+	else
+		print_result(&o, &rep, &tally);
 	code = exit_code(&o, &rep);
+	if (o.wants_dangers)
+		buf_fini(&dangers.out);
 	buf_fini(&tally.prices);
 	report_fini(&rep);
 	return code;

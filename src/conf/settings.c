@@ -78,6 +78,18 @@ static void PRINTF_LIKE(6, 7) key_finding(const struct settings *s, struct repor
 	va_end(ap);
 }
 
+void
+settings_place(const struct settings *s, const char *key, char *out, size_t n)
+{
+	const struct node *at = node_of(s, key);
+	const char *file = s->tree == NULL ? "default" : s->tree->file;
+
+	if (at != NULL)
+		snprintf(out, n, "%s:%zu", file, at->mark.line);
+	else
+		snprintf(out, n, "%s", file);
+}
+
 static bool
 is_bad(const struct load *load, const char *key)
 {

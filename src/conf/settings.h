@@ -135,6 +135,8 @@ void settings_check_audit(const struct settings *s, struct report *rep);
 /* For whoever has found that what stands at the key is of no use: `why` is a sentence. */
 void settings_refuse(const struct settings *s, struct report *rep, const char *key,
     const char *code, const char *why);
+/* Where the key stands, or would: "FILE:LINE" or "FILE", for people. */
+void settings_place(const struct settings *s, const char *key, char *out, size_t n);
 /* For whoever has found that no certificate is in them. */
 void settings_refuse_roots(const struct settings *s, struct report *rep);
 
