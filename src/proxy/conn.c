@@ -47,18 +47,6 @@ conn_share(const struct conn *c, char out[static ADDR_TEXT])
 	return c->unix_path != NULL ? c->unix_path : client_source(&c->peer.addr, out);
 }
 
-/* a session's name begins with a length, and none is so large */
-void
-conn_account(const struct exchange *x, struct buf *out)
-{
-	char text[ADDR_TEXT];
-
-	if (x->who != NULL)
-		buf_str(out, session_name(session_root(x->who->session)));
-	else
-		buf_fmt(out, "\xff%s", conn_share(x->conn, text));
-}
-
 /* host and port hold no space, so no two keys are alike by accident */
 void
 conn_origin_key(const struct conn *c, struct buf *out)

@@ -134,10 +134,6 @@ const char *client_source(const struct addr *a, char out[static ADDR_TEXT]);
 /* Who shares limits and kept connections. */
 const char *conn_share(const struct conn *c, char out[static ADDR_TEXT]);
 
-/* On whose account: a session's family, or the client where there is none; bytes that no
- * other one has. */
-void conn_account(const struct exchange *x, struct buf *out);
-
 /* Whose kept connections to origins it may use: that client's, as that session. */
 void conn_origin_key(const struct conn *c, struct buf *out);
 

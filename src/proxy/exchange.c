@@ -15,6 +15,8 @@
  * verdicts. */
 #define ARENA_MAX ((size_t)256 * 1024)
 
+#define ACCOUNT_MAX 1024
+
 static const struct http_head no_head;
 static const struct http_head connect_head = { .method = { "CONNECT", 7 }, .minor = 1 };
 
@@ -24,6 +26,7 @@ exchange_begin(struct engine *e, const char *door, const char *parent)
 	struct exchange *x = mem_zalloc(sizeof(*x));
 
 	x->snapshot = snapshot_ref(e->snapshot);
+	x->uploads = e->uploads;
 	arena_init(&x->arena, ARENA_MAX);
 	exchange_id_make(x->id);
 	x->door = door;
@@ -213,6 +216,49 @@ exchange_vet(struct exchange *x, const struct found *found)
 	return refused(x);
 }
 
+/* a session's name begins with a length, and none is so large */
+void
+exchange_account(const struct exchange *x, struct buf *out)
+{
+	if (x->who != NULL) {
+		buf_str(out, session_name(session_root(x->who->session)));
+		return;
+	}
+	buf_char(out, '\xff');
+	buf_str(out, client_name(x->share));
+}
+
+static bool
+may_send(struct exchange *x)
+{
+	bool has_length = x->head->framing == HTTP_LENGTH;
+	struct upload_ask ask = {
+		.all = x->uploads,
+		.host = host_str(&x->ask.host),
+		.until = UPLOAD_FOREVER,
+		.claim = SESSION_UNLIMITED,
+		.limit = x->snapshot->settings->limits_upload,
+		.length = has_length ? x->head->length : 0,
+	};
+	struct buf account;
+	bool may;
+
+	if (x->who != NULL) {
+		ask.until =
+		    session_deadline(session_root(x->who->session), SESSION_FOREVER);
+		ask.claim = session_upload(x->who->session);
+	}
+	if (x->verdict.upload == 0 && ask.limit == 0 && ask.claim < 0 &&
+	    x->lease.upload == NULL)
+		return true; /* nothing is allocated for who has no cap */
+	buf_init(&account, ACCOUNT_MAX);
+	exchange_account(x, &account);
+	ask.account = buf_view(&account);
+	may = upload_judge(&x->lease, &x->verdict, &ask);
+	buf_fini(&account);
+	return may;
+}
+
 bool
 exchange_judge(struct exchange *x)
 {
@@ -221,7 +267,7 @@ exchange_judge(struct exchange *x)
 	match_judge(own_rules(x), &f, &x->arena,
 	    x->has_upstream ? &x->upstream.addr : NULL, &x->snapshot->place, &x->verdict,
 	    NULL);
-	return (x->verdict.allow && upload_judge(x)) || refused(x);
+	return (x->verdict.allow && may_send(x)) || refused(x);
 }
 
 bool
@@ -358,7 +404,7 @@ exchange_rejudge(struct exchange *x, struct snapshot *s)
 		v.allow_methods = STR_NONE;
 		x->verdict = v;
 		move_to(x, s);
-		stays = upload_judge(x);
+		stays = may_send(x);
 	}
 	return stays;
 }

@@ -47,6 +47,7 @@ struct first_bytes {
 
 struct exchange {
 	struct snapshot *snapshot;
+	struct uploads *uploads; /* the engine's */
 	struct arena arena; /* dies when the exchange ends; emptied when a tunnel opens */
 	char id[EXCHANGE_ID];
 	bool has_place; /* in the journal; else it is refused and not recorded */
@@ -55,6 +56,7 @@ struct exchange {
 	const char *parent; /* the outer exchange's id; it outlives this one */
 
 	struct conn *conn;      /* whose it is; set by GREET */
+	struct client *share;   /* the client's limits; so too */
 	struct trailed trailed; /* its records before the last one */
 	bool is_counted;        /* as a refusal, proxy/refusals.h */
 	bool is_summed;         /* with others, unless it has an `open` record */
@@ -114,6 +116,10 @@ exchange_is_tunnel(const struct exchange *x)
 {
 	return !x->ask.has_request && x->ask.via != VIA_DNS;
 }
+
+/* On whose account it is: a session's family, or the client where there is none; bytes
+ * that no other one has. */
+void exchange_account(const struct exchange *x, struct buf *out);
 
 /* A tunnel's: the bytes of its head go away. */
 void exchange_forget_head(struct exchange *x);

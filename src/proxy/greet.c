@@ -31,6 +31,7 @@ begin_exchange(struct conn *c)
 	c->x =
 	    exchange_begin(c->e, c->door->name, c->outer != NULL ? c->outer->id : NULL);
 	c->x->conn = c;
+	c->x->share = c->share;
 	if (c->x->has_place)
 		trail_begin(&c->e->trail, &c->x->trailed);
 	timer_set(c->e->loop, &c->timer, c->x->snapshot->settings->limits_head_timeout);

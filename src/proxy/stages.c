@@ -117,7 +117,7 @@ coin(struct conn *c)
 	}
 	c->has_lookup = true;
 	buf_reset(who);
-	conn_account(x, who);
+	exchange_account(x, who);
 	wait = coined_wait(c->e->coined, buf_view(who), host_str(&x->ask.host),
 	    set->limits_new_names, loop_now(c->e->loop));
 	buf_reset(who);

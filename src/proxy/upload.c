@@ -3,90 +3,68 @@
  */
 #include "proxy/upload.h"
 
-#include "proxy/conn.h"
-
-#define NAME_MOST 1024
+#include "base/loop.h"
 
 /* 0: no limit */
 static uint64_t
-smaller(uint64_t cap, uint64_t other)
+smaller(uint64_t cap, int64_t other)
 {
-	return cap == 0 || (other > 0 && other < cap) ? other : cap;
-}
-
-/* False: nothing may be sent at all.  *cap 0: there is no limit. */
-static bool
-find_cap(const struct exchange *x, uint64_t *cap)
-{
-	int64_t claim = SESSION_UNLIMITED;
-
-	*cap = smaller(x->verdict.upload, (uint64_t)x->snapshot->settings->limits_upload);
-	if (x->who != NULL)
-		claim = session_upload(x->who->session);
-	if (claim > 0)
-		*cap = smaller(*cap, (uint64_t)claim);
-	return claim != 0;
-}
-
-static struct upload *
-find_upload(const struct exchange *x)
-{
-	int64_t until = UPLOAD_FOREVER;
-	struct upload *u;
-	struct buf name;
-
-	if (x->who != NULL)
-		until = session_deadline(session_root(x->who->session), SESSION_FOREVER);
-	buf_init(&name, NAME_MOST);
-	conn_account(x, &name);
-	u = upload_ref(x->conn->e->uploads, buf_view(&name), host_str(&x->ask.host),
-	    until, clock_wall_ms());
-	buf_fini(&name);
-	return u;
+	return cap == 0 || (other > 0 && (uint64_t)other < cap) ? (uint64_t)other : cap;
 }
 
 static bool
-refuse(struct exchange *x, enum reason reason, const char *why)
+refuse(struct verdict *v, enum reason reason, const char *why)
 {
-	x->verdict.allow = false;
-	x->verdict.reason = reason;
-	x->verdict.why = why;
+	v->allow = false;
+	v->reason = reason;
+	v->why = why;
 	return false;
 }
 
 /* What it says it will send counts before it does. */
 static bool
-has_room(const struct exchange *x)
+has_room(const struct lease *l, uint64_t want)
 {
-	uint64_t taken = upload_taken(x->lease.upload), cap = x->lease.cap;
-	uint64_t want = 1;
+	uint64_t taken = upload_taken(l->upload);
 
-	if (x->head->framing == HTTP_LENGTH && x->head->length > 0)
-		want = x->head->length;
-	return x->lease.quota.left > 0 || (taken < cap && cap - taken >= want);
+	return l->quota.left > 0 ||
+	       (taken < l->cap && l->cap - taken >= (want > 0 ? want : 1));
+}
+
+/* False: there are too many that send. */
+static bool
+lease(struct lease *l, uint64_t cap, const struct upload_ask *ask)
+{
+	struct upload *u;
+
+	if (l->upload != NULL) {
+		lease_limit(l, cap);
+		return true;
+	}
+	u = upload_ref(ask->all, ask->account, ask->host, ask->until, clock_wall_ms());
+	if (u != NULL)
+		lease_begin(l, u, cap);
+	return u != NULL;
 }
 
 bool
-upload_judge(struct exchange *x)
+upload_judge(struct lease *l, struct verdict *v, const struct upload_ask *ask)
 {
-	struct upload *u;
-	uint64_t cap;
+	uint64_t cap = smaller(v->upload, ask->limit);
 
-	if (!find_cap(x, &cap))
-		return refuse(x, REASON_UPLOAD_EXHAUSTED,
+	if (ask->claim == 0)
+		return refuse(v, REASON_UPLOAD_EXHAUSTED,
 		    "the session's token lets nothing be sent");
+	if (ask->claim > 0)
+		cap = smaller(cap, ask->claim);
 	if (cap == 0) {
-		lease_end(&x->lease);
+		lease_end(l);
 		return true;
 	}
-	if (x->lease.upload != NULL) {
-		lease_limit(&x->lease, cap);
-	} else {
-		if ((u = find_upload(x)) == NULL)
-			return refuse(x, REASON_OVERLOADED,
-			    "too many sessions have sent something");
-		lease_begin(&x->lease, u, cap);
-	}
-	return has_room(x) || refuse(x, REASON_UPLOAD_EXHAUSTED,
-				  "as much as it may has been sent to this host");
+	if (!lease(l, cap, ask))
+		return refuse(
+		    v, REASON_OVERLOADED, "too many sessions have sent something");
+	return has_room(l, ask->length) ||
+	       refuse(v, REASON_UPLOAD_EXHAUSTED,
+		   "as much as it may has been sent to this host");
 }

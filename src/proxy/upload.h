@@ -8,12 +8,24 @@
 #ifndef WEIR_PROXY_UPLOAD_H
 #define WEIR_PROXY_UPLOAD_H
 
-#include "proxy/exchange.h"
+#include "policy/verdict.h"
+#include "state/session.h"
+#include "state/uploads.h"
+
+struct upload_ask {
+	struct uploads *all;
+	struct str account, host; /* who sends, and where to */
+	unix_ms until;            /* the account's end */
+	int64_t claim;            /* SESSION_UNLIMITED: none */
+	int64_t limit;            /* limits.upload */
+	uint64_t length;          /* of the body that is announced; 0: none */
+};
 
 /*
- * x->verdict is an allow; true: it is one still, and x->lease is what may be sent.
- * False: x->verdict says why not.  Again, under other rules, is fine.
+ * The verdict is an allow; true: it is one still, and the lease is what may be sent.
+ * False: it says why not.  Again, under other rules, is fine.
  */
-bool upload_judge(struct exchange *x) MUST_CHECK;
+bool upload_judge(
+    struct lease *l, struct verdict *v, const struct upload_ask *ask) MUST_CHECK;
 
 #endif

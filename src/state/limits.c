@@ -69,8 +69,8 @@ limits_free(struct limits *l)
 	free(l);
 }
 
-static struct str
-key_of(const struct client *c)
+struct str
+client_name(const struct client *c)
 {
 	return (struct str){ c->key, c->key_len };
 }
@@ -90,7 +90,7 @@ is_forgettable(struct client *c, msec now)
 static void
 forget(struct shard *s, struct client *c)
 {
-	map_del(&s->clients, key_of(c));
+	map_del(&s->clients, client_name(c));
 	list_remove(&c->link);
 	free(c);
 }

@@ -21,6 +21,7 @@ void limits_free(struct limits *l);
 
 struct client *client_ref(struct limits *l, struct str key, msec now); /* made when new */
 void client_unref(struct client *c);
+struct str client_name(const struct client *c); /* its key */
 
 enum client_slot {
 	CLIENT_CONNECTION,
