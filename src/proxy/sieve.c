@@ -51,7 +51,7 @@ look_held(struct sieve *s, struct str text, bool is_end)
 {
 	struct spans spans = { 0 };
 
-	known_find(s->known, false, text, &spans);
+	known_find(s->known, KNOWN_IN_TEXT, text, &spans);
 	for (size_t i = 0; i < spans.n; i++)
 		if (is_end || spans.span[i].to < text.n)
 			found(s, SIEVE_HELD, true);

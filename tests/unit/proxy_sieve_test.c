@@ -132,9 +132,9 @@ test_without_dlp_nothing_is_held_back_for_nothing(void **state)
 	assert_true(sieve_look(&f.s, false));
 	assert_true(str_eq(sieve_ready(&f.s), STR("hello ")));
 	sieve_gone(&f.s);
-	sieve_add(&f.s, STR("me street"));
+	sieve_add(&f.s, STR("me street.\n"));
 	assert_true(sieve_look(&f.s, false));
-	assert_true(str_eq(sieve_ready(&f.s), STR("Sesame street")));
+	assert_true(str_eq(sieve_ready(&f.s), STR("Sesame street.\n")));
 	end(&f);
 }
 
