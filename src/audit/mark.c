@@ -182,7 +182,8 @@ mark_length(struct str text)
 	struct str rest = str_sub(text, sizeof(head) - 1, text.n);
 	struct str kind, id;
 
-	if (!str_starts(text, (struct str){ head, sizeof(head) - 1 }) ||
+	if (text.n < 2 || text.p[0] != head[0] || text.p[1] != head[1] ||
+	    !str_starts(text, (struct str){ head, sizeof(head) - 1 }) ||
 	    !take_part(&rest, KIND_MAX, &kind) || !take_part(&rest, MARK_ID_MAX, &id))
 		return 0;
 	if (rest.n < DIGITS + 1 || rest.p[DIGITS] != '~')

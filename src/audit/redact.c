@@ -19,6 +19,7 @@
 #include "base/exit.h"
 
 #define MARK_ROOM 48 /* most marks are shorter */
+#define TEXT_LEAST 3 /* of a rule of redact.rules; nothing else is found in so little */
 #define PASSES 4 /* by the second nothing is left, unless the text was made to be odd */
 
 struct redactor {
@@ -179,8 +180,10 @@ struct findings {
 static void
 findings_fini(struct findings *f)
 {
-	spans_fini(&f->spans);
-	joins_fini(&f->joins);
+	if (f->spans.span != NULL)
+		spans_fini(&f->spans);
+	if (f->joins.p != NULL)
+		joins_fini(&f->joins);
 }
 
 /* Memory that serves for each line of a text. */
@@ -200,15 +203,23 @@ desk_init(struct desk *d, const struct redactor *r, enum redact_as as)
 		d->said[i].is_secret = true;
 }
 
+/* Nearly all texts are short and have no secret: then there is nothing to free. */
+static void
+buf_free(struct buf *b)
+{
+	if (b->p != NULL)
+		buf_fini(b);
+}
+
 static void
 desk_fini(struct desk *d)
 {
 	findings_fini(&d->first);
 	findings_fini(&d->again);
-	buf_fini(&d->now);
-	buf_fini(&d->next);
+	buf_free(&d->now);
+	buf_free(&d->next);
 	for (size_t i = 0; i < SCAN_DEPTH; i++)
-		buf_fini(&d->said[i]);
+		buf_free(&d->said[i]);
 }
 
 static void
@@ -462,6 +473,10 @@ redact_part(const struct redactor *r, enum redact_as as, struct str in, size_t m
 	struct desk d;
 	size_t masked = 0;
 
+	if (in.n < TEXT_LEAST) {
+		buf_str(out, in);
+		return 0;
+	}
 	desk_init(&d, r, as);
 	find(&d, in, &d.first);
 	if (d.first.spans.n == 0)

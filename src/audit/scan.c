@@ -332,7 +332,7 @@ look_pairs(struct piece *p, size_t at)
 	struct buf digits;
 
 	if (at < p->line + 2 || at + 3 >= text.n || text.p[at + 3] != mark ||
-	    p->scan->depth == SCAN_DEPTH)
+	    !ascii_is_hex(text.p[at + 1]) || p->scan->depth == SCAN_DEPTH)
 		return 0;
 	size_t from = at - 2, to = pairs_end(text, from, mark);
 	if (to < from + CODED_MIN / 2 * 3 - 1)
@@ -349,13 +349,13 @@ look_pairs(struct piece *p, size_t at)
 static bool
 decode_pairs(struct piece *p, size_t from, size_t to)
 {
-	size_t marks = p->scan->spans->n, n;
+	const char *text = p->whole.p;
+	size_t marks = p->scan->spans->n, end;
 
-	while (str_find(str_sub(p->whole, from, to - from), '-', &n)) {
-		size_t end = look_pairs(p, from + n);
-
-		from = end > 0 ? end : from + n + 1;
-	}
+	for (size_t at = from + 2; at + 3 < to; at++)
+		if (text[at] == '-' && text[at + 3] == '-' &&
+		    (end = look_pairs(p, at)) > 0)
+			at = end;
 	return p->scan->spans->n > marks;
 }
 

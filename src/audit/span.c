@@ -8,6 +8,9 @@
 #include <stdlib.h>
 #include <string.h>
 
+#define SPANS_FIRST 8 /* most texts have fewer, and malloc() has such blocks at hand */
+#define SORT_FEW 16
+
 static void
 forget(struct span *span)
 {
@@ -36,7 +39,7 @@ spans_add(struct spans *s, struct span span)
 		return;
 	}
 	if (s->n == s->cap) {
-		s->cap = s->cap == 0 ? 16 : 2 * s->cap;
+		s->cap = s->cap == 0 ? SPANS_FIRST : 2 * s->cap;
 		s->span = mem_resize(s->span, s->cap * sizeof(*s->span));
 	}
 	s->span[s->n++] = span;
@@ -90,6 +93,24 @@ by_place(const void *a, const void *b)
 	return 0;
 }
 
+/* Few are nearly in order, and qsort() would cost more than all the rest. */
+static void
+sort(struct spans *s)
+{
+	if (s->n > SORT_FEW) {
+		qsort(s->span, s->n, sizeof(*s->span), by_place);
+		return;
+	}
+	for (size_t i = 1; i < s->n; i++) {
+		struct span span = s->span[i];
+		size_t to = i;
+
+		for (; to > 0 && by_place(&s->span[to - 1], &span) > 0; to--)
+			s->span[to] = s->span[to - 1];
+		s->span[to] = span;
+	}
+}
+
 /* As they are when one eye alone found them. */
 static bool
 are_apart(const struct spans *s)
@@ -107,7 +128,7 @@ spans_merge(struct spans *s)
 
 	if (are_apart(s))
 		return;
-	qsort(s->span, s->n, sizeof(*s->span), by_place);
+	sort(s);
 	for (size_t i = 1; i < s->n; i++) {
 		struct span *last = &s->span[n];
 		const struct span *next = &s->span[i];
