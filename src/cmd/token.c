@@ -16,6 +16,7 @@
 #include "base/loop.h"
 #include "cmd/input.h"
 #include "cmd/main.h"
+#include "cmd/newfile.h"
 #include "cmd/usage.h"
 #include "conf/text.h"
 #include "policy/sign.h"
@@ -95,21 +96,6 @@ struct options {
 
 /* ---- small things */
 
-/* A new file of its owner alone; false after saying why. */
-static bool
-write_file(const char *path, mode_t mode, struct str text)
-{
-	int fd = open(path, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC | O_NOFOLLOW, mode);
-	bool is_written = fd >= 0 && write(fd, text.p, text.n) == (ssize_t)text.n;
-
-	if (!is_written)
-		fprintf(stderr, "weir token: %s cannot be written: %s\n", path,
-		    strerror(errno));
-	if (fd >= 0 && close(fd) != 0)
-		is_written = false;
-	return is_written;
-}
-
 /* What a terminal may see of it. */
 static void
 print_safely(FILE *to, struct str text)
@@ -156,7 +142,7 @@ load_config(struct mint *m)
 		return EXIT_NOINPUT;
 	}
 	report_init(&rep);
-	m->settings = settings_load_file_ahead(m->o->config, &rep);
+	m->settings = settings_load_file(m->o->config, &rep);
 	if (m->settings != NULL)
 		m->keys = keys_load(m->settings, &rep);
 	if (m->keys == NULL)
@@ -553,12 +539,12 @@ write_key(const struct options *o, const struct alg *alg, struct buf *key)
 	else if (!key_public(&public, buf_view(key)))
 		status = EXIT_SOFTWARE;
 	if (status == EXIT_YES && o->out != NULL &&
-	    !write_file(o->out, 0600, buf_view(key)))
+	    !newfile_write("token", o->out, 0600, buf_view(key)))
 		status = EXIT_UNAVAILABLE;
 	else if (status == EXIT_YES && o->out == NULL)
 		fwrite(key->p, 1, key->n, stdout);
 	if (status == EXIT_YES && o->public_out != NULL &&
-	    !write_file(o->public_out, 0644, buf_view(&public)))
+	    !newfile_write("token", o->public_out, 0644, buf_view(&public)))
 		status = EXIT_UNAVAILABLE;
 	buf_fini(&public);
 	return status;
