@@ -1,0 +1,296 @@
+/*
+ * tls_stream.c - TLS on a stream, whichever end of it weir is
+ */
+#include "net/tls_stream.h"
+
+#include <assert.h>
+#include <errno.h>
+#include <openssl/err.h>
+#include <openssl/ssl.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+#include "base/err.h"
+
+#define RECORD ((size_t)16 * 1024) /* RFC 8446 5.1: the most one record carries */
+
+struct tls_start {
+	struct tls *tls;
+	struct loop *loop;
+	struct stream *stream;
+	struct timer deadline;
+	tls_done *done;
+	void *arg;
+};
+
+static struct tls *
+tls_of(const struct stream *s)
+{
+	return (struct tls *)(uintptr_t)s->ops; /* ops is its first member */
+}
+
+/* ---- bytes ---- */
+
+/* -errno of what SSL_get_error() says; the queue is the thread's and must not be left. */
+static ssize_t
+failure(struct tls *t, int result, bool *wants_read, bool *wants_write)
+{
+	int why = SSL_get_error(t->ssl, result);
+
+	ERR_clear_error();
+	*wants_read = why == SSL_ERROR_WANT_READ;
+	*wants_write = why == SSL_ERROR_WANT_WRITE;
+	return *wants_read || *wants_write ? -EAGAIN : -ECONNRESET;
+}
+
+static ssize_t
+tls_read(struct stream *s, void *p, size_t n)
+{
+	struct tls *t = tls_of(s);
+	bool wants_read;
+	size_t got;
+	int result;
+
+	ERR_clear_error();
+	s->is_short = false; /* a record may wait behind this one */
+	if ((result = SSL_read_ex(t->ssl, p, n, &got)) == 1)
+		return (ssize_t)got;
+	if (SSL_get_error(t->ssl, result) == SSL_ERROR_ZERO_RETURN)
+		return 0;
+	s->ready &= (uint8_t)~STREAM_READ;
+	return failure(t, result, &wants_read, &t->read_wants_write);
+}
+
+/* What is read in passing is TLS's own: a record stays whole until it is asked for. */
+static ssize_t
+tls_peek(const struct stream *s)
+{
+	struct tls *t = tls_of(s);
+	bool wants_read, wants_write;
+	char byte;
+	size_t got;
+	int result;
+
+	ERR_clear_error();
+	if ((result = SSL_peek_ex(t->ssl, &byte, 1, &got)) == 1)
+		return 1;
+	if (SSL_get_error(t->ssl, result) == SSL_ERROR_ZERO_RETURN)
+		return 0;
+	return failure(t, result, &wants_read, &wants_write);
+}
+
+/* Tickets and key updates are TLS's own; a record's beginning is somebody's words. */
+static bool
+tls_is_quiet(struct stream *s)
+{
+	SSL *ssl = tls_of(s)->ssl;
+	char byte;
+
+	return tls_read(s, &byte, 1) == -EAGAIN && !SSL_has_pending(ssl) &&
+	       strcmp(SSL_rstate_string(ssl), "RH") == 0; /* awaits a record's head */
+}
+
+/* A head and the beginning of its body share a record. */
+static struct str
+gathered(char *room, const struct iovec *v, int n)
+{
+	size_t used = 0;
+
+	if (n == 1 || v[0].iov_len >= RECORD)
+		return (struct str){ v[0].iov_base, v[0].iov_len };
+	for (int i = 0; i < n && used < RECORD; i++) {
+		size_t piece =
+		    v[i].iov_len < RECORD - used ? v[i].iov_len : RECORD - used;
+
+		if (piece > 0)
+			memcpy(room + used, v[i].iov_base, piece);
+		used += piece;
+	}
+	return (struct str){ room, used };
+}
+
+static ssize_t
+tls_write(struct stream *s, const struct iovec *v, int n)
+{
+	struct tls *t = tls_of(s);
+	char room[RECORD];
+	struct str bytes = gathered(room, v, n);
+	bool wants_write;
+	size_t sent;
+	int result;
+
+	if (bytes.n == 0)
+		return 0;
+	ERR_clear_error();
+	if ((result = SSL_write_ex(t->ssl, bytes.p, bytes.n, &sent)) == 1)
+		return (ssize_t)sent;
+	s->ready &= (uint8_t)~STREAM_WRITE;
+	return failure(t, result, &t->write_wants_read, &wants_write);
+}
+
+/* The other direction's edge is what a read or a write was waiting for. */
+static unsigned
+tls_seen(struct stream *s, unsigned seen)
+{
+	struct tls *t = tls_of(s);
+
+	if (t->read_wants_write && (seen & STREAM_WRITE))
+		seen |= STREAM_READ;
+	if (t->write_wants_read && (seen & STREAM_READ))
+		seen |= STREAM_WRITE;
+	return seen;
+}
+
+static void
+tls_shut(struct stream *s)
+{
+	ERR_clear_error();
+	SSL_shutdown(tls_of(s)->ssl); /* a full socket buffer: the FIN must say it */
+	ERR_clear_error();
+	shutdown(s->fd, SHUT_WR);
+}
+
+static void
+free_tls(struct tls *t)
+{
+	SSL_free(t->ssl);
+	free(t);
+}
+
+static void
+tls_close(struct stream *s)
+{
+	struct tls *t = tls_of(s);
+
+	/* else OpenSSL takes the session for a broken one, and never resumes it */
+	SSL_set_shutdown(t->ssl, SSL_SENT_SHUTDOWN | SSL_RECEIVED_SHUTDOWN);
+	free_tls(t);
+	close(s->fd);
+}
+
+bool
+stream_is_tls(const struct stream *s)
+{
+	return s->ops->close == tls_close;
+}
+
+void
+tls_stream_options(SSL_CTX *ctx)
+{
+	SSL_CTX_set_min_proto_version(ctx, TLS1_2_VERSION);
+	SSL_CTX_set_options(ctx, SSL_OP_NO_RENEGOTIATION | SSL_OP_NO_COMPRESSION);
+	SSL_CTX_set_mode(ctx, SSL_MODE_ENABLE_PARTIAL_WRITE |
+				  SSL_MODE_ACCEPT_MOVING_WRITE_BUFFER |
+				  SSL_MODE_RELEASE_BUFFERS);
+	SSL_CTX_set_read_ahead(ctx, 1); /* else a record is two reads, head and body */
+}
+
+void
+tls_stream_init(struct tls *t, SSL *ssl, const struct tls_role *role)
+{
+	t->ops = (struct stream_ops){
+		.read = tls_read,
+		.peek = tls_peek,
+		.is_quiet = tls_is_quiet,
+		.write = tls_write,
+		.seen = tls_seen,
+		.shut = tls_shut,
+		.close = tls_close,
+	};
+	t->role = role;
+	t->ssl = ssl;
+}
+
+/* ---- shaking hands ---- */
+
+static void
+finish(struct tls_start *h, int err, const char *why)
+{
+	struct stream *s = h->stream;
+	tls_done *done = h->done;
+	void *arg = h->arg;
+
+	timer_clear(&h->deadline);
+	s->notify = NULL;
+	if (err == 0) {
+		s->ops = &h->tls->ops;
+		s->ready |= STREAM_READ | STREAM_WRITE; /* records may have come behind */
+	} else {
+		if (h->tls->role->failed != NULL)
+			h->tls->role->failed(h->tls);
+		free_tls(h->tls);
+	}
+	free(h);
+	done(arg, err, why);
+}
+
+static void
+on_deadline(void *arg)
+{
+	struct tls_start *h = arg;
+
+	finish(h, ERR_TIMEOUT, h->tls->role->late);
+}
+
+static void
+refuse(struct tls_start *h)
+{
+	const struct tls_role *role = h->tls->role;
+	const char *why = NULL;
+	int err = role->why(h->tls, &why);
+
+	ERR_clear_error();
+	finish(h, err, why != NULL ? why : role->left);
+}
+
+static void
+on_handshake(void *arg, unsigned what)
+{
+	struct tls_start *h = arg;
+	SSL *ssl = h->tls->ssl;
+	const char *fault;
+	int result;
+
+	(void)what;
+	ERR_clear_error();
+	result = SSL_do_handshake(ssl);
+	if (result != 1) {
+		int why = SSL_get_error(ssl, result);
+
+		if (why != SSL_ERROR_WANT_READ && why != SSL_ERROR_WANT_WRITE)
+			refuse(h);
+		return;
+	}
+	fault = h->tls->role->fault(ssl);
+	finish(h, fault == NULL ? 0 : ERR_IO, fault);
+}
+
+struct tls_start *
+tls_shake(struct tls *t, struct loop *l, struct stream *s, msec timeout_ms,
+    tls_done *done, void *arg)
+{
+	struct tls_start *h = mem_zalloc(sizeof(*h));
+
+	assert(s->ops->is_plain);
+	*h = (struct tls_start){
+		.tls = t, .loop = l, .stream = s, .done = done, .arg = arg
+	};
+	timer_init(&h->deadline, on_deadline, h);
+	timer_set(l, &h->deadline, timeout_ms);
+	stream_attach(s, on_handshake, h);
+	stream_kick(s);
+	return h;
+}
+
+void
+tls_cancel(struct tls_start *h)
+{
+	if (h == NULL)
+		return;
+	timer_clear(&h->deadline);
+	h->stream->notify = NULL;
+	free_tls(h->tls);
+	free(h);
+}
