@@ -353,8 +353,8 @@ load_settings(struct audit_log *log, const char *config)
 		return EXIT_NOINPUT;
 	}
 	report_init(&rep);
-	log->settings = config == NULL ? settings_laptop(&rep)
-				       : settings_load_file_ahead(config, &rep);
+	log->settings =
+	    config == NULL ? settings_laptop(&rep) : settings_load_file(config, &rep);
 	if (log->settings == NULL)
 		report_say(&rep);
 	report_fini(&rep);

@@ -270,7 +270,7 @@ take_common_scene(struct line *l)
 
 	if (c->given == NULL && !c->is_tried) {
 		c->is_tried = true;
-		c->is_loaded = scene_load(&c->laptop, NULL, false, &l->rep);
+		c->is_loaded = scene_load(&c->laptop, NULL, &l->rep);
 	}
 	l->scene = c->given != NULL ? c->given : c->is_loaded ? &c->laptop : NULL;
 	if (l->scene == NULL && l->rep.errors == 0)

@@ -23,8 +23,8 @@ load_settings(struct books *b, const char *config)
 		return EXIT_NOINPUT;
 	}
 	report_init(&rep);
-	b->settings = config == NULL ? settings_laptop(&rep)
-				     : settings_load_file_ahead(config, &rep);
+	b->settings =
+	    config == NULL ? settings_laptop(&rep) : settings_load_file(config, &rep);
 	if (b->settings == NULL)
 		report_say(&rep);
 	report_fini(&rep);

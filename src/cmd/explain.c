@@ -217,8 +217,7 @@ explain_with(const struct options *o)
 	if (o->is_batch && o->config == NULL)
 		return batch_run(NULL);
 	report_init(&rep);
-	bool has_asker = o->claims != NULL || o->token != NULL;
-	if (scene_load(&scene, o->config, has_asker, &rep)) {
+	if (scene_load(&scene, o->config, &rep)) {
 		status = explain_in(o, &scene, &rep);
 		scene_fini(&scene);
 	}

@@ -33,6 +33,7 @@ static const struct {
 	const char *help;
 } commands[] = {
 	{ "audit", cmd_audit, "the audit log: is it in order, what is in it, how much" },
+	{ "ca", cmd_ca, "make and replace the CA that answers in place of origins" },
 	{ "check", cmd_check, "say all that is wrong with configuration and policies" },
 	{ "ctl", cmd_ctl, "an operator's commands to a running weir" },
 	{ "env", cmd_env, "the variables that make programs use weir and trust its CA" },

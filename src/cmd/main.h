@@ -9,6 +9,7 @@
 /* argv[0] is the subcommand's name. */
 int cmd_run(int argc, char **argv);
 int cmd_audit(int argc, char **argv);
+int cmd_ca(int argc, char **argv);
 int cmd_check(int argc, char **argv);
 int cmd_ctl(int argc, char **argv);
 int cmd_env(int argc, char **argv);

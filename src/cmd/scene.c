@@ -6,7 +6,7 @@
 #include "policy/quickstart.h"
 
 bool
-scene_load(struct scene *s, const char *path, bool is_ahead, struct report *rep)
+scene_load(struct scene *s, const char *path, struct report *rep)
 {
 	const struct ruleset_source builtin = { "quickstart",
 		{ quickstart_yaml, quickstart_yaml_n }, false };
@@ -14,9 +14,8 @@ scene_load(struct scene *s, const char *path, bool is_ahead, struct report *rep)
 	struct resolver_options dns;
 	struct snapshot_inputs in = { .service = server };
 	size_t errors = rep->errors;
-	struct settings *set = path == NULL ? settings_laptop(rep)
-			       : is_ahead   ? settings_load_file_ahead(path, rep)
-					    : settings_load_file(path, rep);
+	struct settings *set =
+	    path == NULL ? settings_laptop(rep) : settings_load_file(path, rep);
 
 	*s = (struct scene){ 0 };
 	if (set == NULL)

@@ -25,9 +25,8 @@ struct scene {
 	struct ruleset *profile; /* the rules of a profile, once one was asked for */
 };
 
-/* path NULL: the laptop's.  is_ahead: sessions are in it, too.  False after reporting. */
-bool scene_load(
-    struct scene *s, const char *path, bool is_ahead, struct report *rep) MUST_CHECK;
+/* path NULL: the laptop's.  False after reporting. */
+bool scene_load(struct scene *s, const char *path, struct report *rep) MUST_CHECK;
 /* Takes the settings.  False after reporting. */
 bool scene_build(struct scene *s, struct settings *settings,
     const struct ruleset_source *source, size_t n, struct report *rep) MUST_CHECK;

@@ -139,12 +139,11 @@ blocks_show(const void *field, const struct shape *shape, secret_see *see, void 
 #define ROW(field, key, type, fallback, min, max) \
 	{ \
 		key, &type_##type, fallback, min, max, true, NULL, offsetof(OF, field), \
-		    false, false \
+		    false \
 	}
 #define MUST(field, key, type, min, max) \
 	{ \
-		key, &type_##type, NULL, min, max, true, NULL, offsetof(OF, field), \
-		    false, true \
+		key, &type_##type, NULL, min, max, true, NULL, offsetof(OF, field), true \
 	}
 
 #define OF struct session_key
@@ -204,6 +203,7 @@ static const struct row credential_rows[] = {
 	MUST(value, "value", SECRET, 0, 0),
 	MUST(hosts, "hosts", LIST_text, 1, 256),
 	ROW(tenants, "tenants", LIST_text, NULL, 0, 4096),
+	ROW(placeholder, "placeholder", LINE, NULL, 4, 256),
 };
 #undef OF
 

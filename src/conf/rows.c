@@ -15,17 +15,9 @@ struct found {
 	bool has_secret;       /* it is, or a row below it is, a secret */
 };
 
-/* A row whose code is not there yet is no row. */
-static bool
-is_known(const struct loading *l, const struct row *row)
-{
-	return !row->is_later || l->is_ahead;
-}
-
 /* What stands behind `prefix` ("" or "dns.") and `key`. */
 static struct found
-row_find(
-    const struct loading *l, const struct rows *rows, const char *prefix, struct str key)
+row_find(const struct rows *rows, const char *prefix, struct str key)
 {
 	struct found found = { 0 };
 	struct str before = str_of(prefix);
@@ -35,12 +27,13 @@ row_find(
 		return found;
 	for (size_t i = 0; i < rows->n; i++) {
 		struct str rest = str_of(rows->row[i].key);
-		if (!is_known(l, &rows->row[i]) || !str_starts(rest, before))
+		if (!str_starts(rest, before))
 			continue;
 		rest = str_sub(rest, before.n, rest.n);
 		if (!str_starts(rest, key) || (rest.n > key.n && rest.p[key.n] != '.'))
 			continue;
 		found.has_secret |= rows->row[i].type == &type_SECRET ||
+				    rows->row[i].type == &type_CA_KEY ||
 				    rows->row[i].type == &type_PUBLIC_KEY;
 		if (rest.n == key.n)
 			found.row = &rows->row[i];
@@ -52,7 +45,7 @@ row_find(
 
 /* The keys that may stand behind `prefix`, each once; texts are in `memory`. */
 static size_t
-keys_behind(const struct loading *l, const struct rows *rows, const char *prefix,
+keys_behind(const struct rows *rows, const char *prefix,
     char memory[static ROWS_MAX][KEY_MAX], const char *key[static ROWS_MAX])
 {
 	struct str before = str_of(prefix);
@@ -61,7 +54,7 @@ keys_behind(const struct loading *l, const struct rows *rows, const char *prefix
 	assert(rows->n <= ROWS_MAX);
 	for (size_t i = 0; i < rows->n; i++) {
 		struct str rest = str_of(rows->row[i].key), word;
-		if (!is_known(l, &rows->row[i]) || !str_starts(rest, before))
+		if (!str_starts(rest, before))
 			continue;
 		rest = str_sub(rest, before.n, rest.n);
 		str_split(&rest, '.', &word);
@@ -76,13 +69,11 @@ keys_behind(const struct loading *l, const struct rows *rows, const char *prefix
 
 /* Where else a key of that name stands: "dns.timeout", or NULL. */
 static const char *
-elsewhere(const struct loading *l, const struct rows *rows, struct str key)
+elsewhere(const struct rows *rows, struct str key)
 {
 	for (size_t i = 0; i < rows->n; i++) {
 		struct str full = str_of(rows->row[i].key), last = full;
 		size_t dot;
-		if (!is_known(l, &rows->row[i]))
-			continue;
 		if (str_rfind(full, '.', &dot))
 			last = str_sub(full, dot + 1, full.n);
 		if (str_eq(full, key) || str_eq(last, key))
@@ -93,12 +84,12 @@ elsewhere(const struct loading *l, const struct rows *rows, struct str key)
 
 /* "" when nothing comes near. */
 static void
-suggest(const struct loading *l, const struct rows *rows, const char *prefix,
-    struct str key, char out[static KEY_MAX])
+suggest(
+    const struct rows *rows, const char *prefix, struct str key, char out[static KEY_MAX])
 {
 	char memory[ROWS_MAX][KEY_MAX];
 	const char *candidate[ROWS_MAX];
-	size_t n = keys_behind(l, rows, prefix, memory, candidate);
+	size_t n = keys_behind(rows, prefix, memory, candidate);
 	const char *near = report_suggest(key, candidate, n);
 
 	snprintf(out, KEY_MAX, "%s", near == NULL ? "" : near);
@@ -108,15 +99,14 @@ suggest(const struct loading *l, const struct rows *rows, const char *prefix,
 
 /* Might the value behind this key be a secret, also when the key is misspelt? */
 static bool
-may_be_secret(const struct loading *l, const struct rows *rows, const char *prefix,
-    const struct node *n)
+may_be_secret(const struct rows *rows, const char *prefix, const struct node *n)
 {
-	struct found found = row_find(l, rows, prefix, n->key);
+	struct found found = row_find(rows, prefix, n->key);
 	char near[KEY_MAX];
 
 	if (found.row == NULL && !found.is_section) {
-		suggest(l, rows, prefix, n->key, near);
-		found = row_find(l, rows, prefix, str_of(near));
+		suggest(rows, prefix, n->key, near);
+		found = row_find(rows, prefix, str_of(near));
 		return found.row == NULL || found.has_secret;
 	}
 	return found.has_secret && (found.row != NULL || n->type != NODE_BLOCK);
@@ -127,10 +117,10 @@ hide_behind(const struct loading *l, const struct rows *rows, const struct node 
     const char *prefix)
 {
 	for (const struct node *n = block->child; n != NULL; n = n->next) {
-		struct found found = row_find(l, rows, prefix, n->key);
+		struct found found = row_find(rows, prefix, n->key);
 		char inner[KEY_MAX];
 
-		if (may_be_secret(l, rows, prefix, n)) {
+		if (may_be_secret(rows, prefix, n)) {
 			tree_hide(l->t, n);
 		} else if (found.row != NULL && found.row->type->hide != NULL) {
 			found.row->type->hide(l, n);
@@ -162,10 +152,10 @@ static void
 unknown_key(const struct loading *l, const struct rows *rows, const struct node *n,
     const char *prefix)
 {
-	const char *other = elsewhere(l, rows, n->key);
+	const char *other = elsewhere(rows, n->key);
 	char near[KEY_MAX], hint[2 * KEY_MAX] = "";
 
-	suggest(l, rows, prefix, n->key, near);
+	suggest(rows, prefix, n->key, near);
 	if (near[0] != '\0')
 		snprintf(hint, sizeof(hint), "did you mean \"%s%s\"?", prefix, near);
 	else if (other != NULL)
@@ -191,7 +181,7 @@ read_behind(const struct loading *l, const struct rows *rows, const struct node 
 	bool is_fine = true;
 
 	for (const struct node *n = block->child; n != NULL; n = n->next) {
-		struct found found = row_find(l, rows, prefix, n->key);
+		struct found found = row_find(rows, prefix, n->key);
 		const struct row *row = found.row;
 		char inner[KEY_MAX];
 		bool is_read = false;

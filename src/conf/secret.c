@@ -19,7 +19,11 @@ struct resolving {
 	const char *directory;
 	struct secret_files *files;
 	struct report *rep;
-	bool is_public; /* half of a key: all may read it */
+	enum gravity {
+		PUBLIC,
+		USUAL,
+		GRAVE
+	} gravity; /* all may read it, should not, must not */
 };
 
 static bool
@@ -63,7 +67,7 @@ accept(const struct resolving *r, struct secret *out, struct str bytes)
 		    SECRET_MAX >> 10);
 		return false;
 	}
-	if (bytes.n < SECRET_LEAST && !r->is_public)
+	if (bytes.n < SECRET_LEAST && r->gravity != PUBLIC)
 		node_warn(r->t, r->n, r->rep, "secret_short",
 		    "take a longer one: a short one stands in other words too",
 		    "%.*s: it has fewer than %d bytes, so it is not masked where it "
@@ -193,6 +197,20 @@ read_whole(int fd, char *to, size_t max, size_t *n)
 	return true;
 }
 
+static void
+say_readable(const struct resolving *r)
+{
+	static const char code[] = "secret_readable_by_all",
+			  hint[] = "chmod o-r; the user that weir runs as must still "
+				   "read it",
+			  text[] = "%.*s: every user of this machine can read it";
+
+	if (r->gravity == GRAVE)
+		node_error(r->t, r->n, r->rep, code, hint, text, STR_ARG(r->n->text));
+	else if (r->gravity == USUAL)
+		node_warn(r->t, r->n, r->rep, code, hint, text, STR_ARG(r->n->text));
+}
+
 static bool
 from_descriptor(const struct resolving *r, struct secret *out, int fd)
 {
@@ -208,11 +226,8 @@ from_descriptor(const struct resolving *r, struct secret *out, int fd)
 		missing(r, strerror(errno));
 	} else {
 		is_read = accept(r, out, without_newline((struct str){ bytes, n }));
-		if ((st.st_mode & S_IROTH) && !r->is_public)
-			node_warn(r->t, r->n, r->rep, "secret_readable_by_all",
-			    "chmod o-r; the user that weir runs as must still read it",
-			    "%.*s: every user of this machine can read it",
-			    STR_ARG(r->n->text));
+		if (st.st_mode & S_IROTH)
+			say_readable(r);
 	}
 	OPENSSL_cleanse(bytes, sizeof(bytes));
 	return is_read;
@@ -312,7 +327,7 @@ bool
 secret_read(struct secret *out, const struct tree *t, const struct node *n,
     const char *directory, struct secret_files *files, struct report *rep)
 {
-	const struct resolving r = { t, n, directory, files, rep, false };
+	const struct resolving r = { t, n, directory, files, rep, USUAL };
 
 	return reference_read(&r, out);
 }
@@ -321,7 +336,16 @@ bool
 secret_read_public(struct secret *out, const struct tree *t, const struct node *n,
     const char *directory, struct secret_files *files, struct report *rep)
 {
-	const struct resolving r = { t, n, directory, files, rep, true };
+	const struct resolving r = { t, n, directory, files, rep, PUBLIC };
+
+	return reference_read(&r, out);
+}
+
+bool
+secret_read_grave(struct secret *out, const struct tree *t, const struct node *n,
+    const char *directory, struct secret_files *files, struct report *rep)
+{
+	const struct resolving r = { t, n, directory, files, rep, GRAVE };
 
 	return reference_read(&r, out);
 }

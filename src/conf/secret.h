@@ -53,6 +53,10 @@ bool secret_read(struct secret *out, const struct tree *t, const struct node *n,
 /* The same for a public key: no warning where every user can read the file. */
 bool secret_read_public(struct secret *out, const struct tree *t, const struct node *n,
     const char *directory, struct secret_files *files, struct report *rep);
+/* The same for what speaks in everybody's name: where every user can read the file that
+ * is an error. */
+bool secret_read_grave(struct secret *out, const struct tree *t, const struct node *n,
+    const char *directory, struct secret_files *files, struct report *rep);
 /* Copies them into such pages, with a NUL behind them. */
 void secret_set(struct secret *out, struct str bytes);
 /* False: who asks may not know. */

@@ -19,13 +19,9 @@
 static const struct row rows[] = {
 #define SETTING(field, key, type, fallback, min, max, reloadable, help) \
 	{ key, &type_##type, fallback, min, max, reloadable, help, \
-		offsetof(struct settings, field), false, false },
-#define LATER(field, key, type, fallback, min, max, reloadable, help) \
-	{ key, &type_##type, fallback, min, max, reloadable, help, \
-		offsetof(struct settings, field), true, false },
+		offsetof(struct settings, field), false },
 #include "conf/settings.def"
 #undef SETTING
-#undef LATER
 };
 
 #define ROWS (sizeof(rows) / sizeof(rows[0]))
@@ -221,6 +217,21 @@ check_dns_door(const struct load *load)
 		    "\"127.0.0.1:15053\"",
 		    list->p[i]);
 	}
+}
+
+/* A certificate signs nothing without its key. */
+static void
+check_intercept(const struct load *load)
+{
+	bool has_cert = node_of(load->s, "tls.intercept.cert") != NULL;
+	bool has_key = node_of(load->s, "tls.intercept.key") != NULL;
+
+	if (node_of(load->s, "tls.intercept") != NULL && !(has_cert && has_key))
+		key_finding(load->s, load->l.rep, SEVERITY_ERROR, "tls.intercept",
+		    "half_a_ca",
+		    "tls.intercept is a certificate and its key: %s is not "
+		    "written",
+		    has_cert ? "key" : "cert");
 }
 
 /* ---- what production: true refuses */
@@ -533,9 +544,6 @@ settings_new(struct load *load)
 	return load->s;
 }
 
-/* Of the file: the whole of it, or values alone; with the rows marked LATER, or without.
- */
-enum reach { SERVED, AHEAD };
 /* Every key is one of a policy: nothing else need be said of it. */
 static bool
 is_policy(const struct node *root)
@@ -553,14 +561,9 @@ is_policy(const struct node *root)
 /* Takes the tree. */
 static struct settings *
 settings_load(struct tree *t, const char *directory, struct report *rep, bool is_whole,
-    enum reach reach, size_t errors_before)
+    size_t errors_before)
 {
-	struct load load = {
-		.l = { .t = t,
-		    .directory = directory,
-		    .rep = rep,
-		    .is_ahead = reach == AHEAD },
-	};
+	struct load load = { .l = { .t = t, .directory = directory, .rep = rep } };
 
 	if (t == NULL)
 		return NULL;
@@ -576,6 +579,7 @@ settings_load(struct tree *t, const char *directory, struct report *rep, bool is
 	check_listeners(&load);
 	check_admin(&load);
 	check_dns_door(&load);
+	check_intercept(&load);
 	if (is_whole)
 		check_whole(&load);
 	bool is_good = rep->errors == errors_before;
@@ -594,41 +598,19 @@ settings_load_text(
 	size_t errors = rep->errors;
 
 	return settings_load(
-	    tree_read_text(name, text, rep), directory, rep, false, SERVED, errors);
-}
-
-struct settings *
-settings_load_text_ahead(
-    const char *name, struct str text, const char *directory, struct report *rep)
-{
-	size_t errors = rep->errors;
-
-	return settings_load(
-	    tree_read_text(name, text, rep), directory, rep, false, AHEAD, errors);
-}
-
-static struct settings *
-load_file(const char *path, enum reach reach, struct report *rep)
-{
-	size_t errors = rep->errors;
-	char *directory = directory_of(path);
-	struct settings *s = settings_load(tree_read_file(path, TREE_CONFIG_MAX, rep),
-	    directory, rep, true, reach, errors);
-
-	free(directory);
-	return s;
+	    tree_read_text(name, text, rep), directory, rep, false, errors);
 }
 
 struct settings *
 settings_load_file(const char *path, struct report *rep)
 {
-	return load_file(path, SERVED, rep);
-}
+	size_t errors = rep->errors;
+	char *directory = directory_of(path);
+	struct settings *s = settings_load(
+	    tree_read_file(path, TREE_CONFIG_MAX, rep), directory, rep, true, errors);
 
-struct settings *
-settings_load_file_ahead(const char *path, struct report *rep)
-{
-	return load_file(path, AHEAD, rep);
+	free(directory);
+	return s;
 }
 
 static void
@@ -810,8 +792,6 @@ settings_print_defaults(struct buf *to, bool as_json)
 	if (as_json)
 		buf_char(to, '[');
 	for (size_t i = 0; i < ROWS; i++) {
-		if (rows[i].is_later)
-			continue;
 		if (as_json && !is_first)
 			buf_text(to, ",\n");
 		is_first = false;

@@ -41,7 +41,9 @@ struct settings {
 	char *redact_id;
 	bool redact_cards;
 	struct redact_rules redact_rules;
-	char *tls_roots; /* NULL: the system's */
+	char *tls_roots;                                     /* NULL: the system's */
+	struct secret tls_intercept_cert, tls_intercept_key; /* PEM; both or neither */
+	int64_t tls_intercept_leaves, tls_intercept_waiting;
 	/* ms */
 	int64_t limits_head_timeout, limits_hello_timeout, limits_idle_keepalive;
 	int64_t limits_idle, limits_connect_timeout, limits_response_timeout;
@@ -105,12 +107,6 @@ struct settings *settings_load_file(const char *path, struct report *rep) MUST_C
 /* The values alone, as `weir explain --batch` has them. */
 struct settings *settings_load_text(const char *name, struct str text,
     const char *directory, struct report *rep) MUST_CHECK;
-/* The same, with the rows marked LATER in settings.def: for what is built on them before
- * `weir run` is. */
-struct settings *settings_load_text_ahead(const char *name, struct str text,
-    const char *directory, struct report *rep) MUST_CHECK;
-struct settings *settings_load_file_ahead(
-    const char *path, struct report *rep) MUST_CHECK;
 /* What `weir run` serves without a configuration: this machine, and nobody else. */
 struct settings *settings_laptop(struct report *rep) MUST_CHECK;
 void settings_free(struct settings *s); /* wipes secrets */

@@ -152,6 +152,7 @@ struct credential {
 	char *name;
 	struct secret value;
 	struct texts hosts, tenants; /* where it may go; whose it is (none: anybody's) */
+	char *placeholder;           /* that the sandbox holds in its stead; or NULL */
 };
 
 struct credentials {

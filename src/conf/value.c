@@ -416,6 +416,14 @@ public_key_read(
 }
 
 static bool
+ca_key_read(
+    const struct loading *l, const struct row *row, const struct node *n, void *field)
+{
+	(void)row;
+	return secret_read_grave(field, l->t, n, l->directory, l->secret_files, l->rep);
+}
+
+static bool
 reference_same(const void *a, const void *b)
 {
 	return secret_eq(a, b);
@@ -444,5 +452,7 @@ const struct type type_ROOTS = { "system or a path", NULL, roots_read, text_same
 	text_free, NULL, NULL, NULL };
 const struct type type_SECRET = { "env:NAME, file:PATH or cred:NAME", NULL,
 	reference_read, reference_same, reference_free, NULL, NULL, reference_show };
+const struct type type_CA_KEY = { "env:NAME, file:PATH or cred:NAME", NULL, ca_key_read,
+	reference_same, reference_free, NULL, NULL, reference_show };
 const struct type type_PUBLIC_KEY = { "env:NAME, file:PATH or cred:NAME", NULL,
 	public_key_read, reference_same, reference_free, NULL, NULL, NULL };

@@ -16,7 +16,6 @@ struct loading {
 	struct tree *t;
 	const char *directory; /* absolute; relative paths begin here */
 	struct report *rep;
-	bool is_ahead;                     /* rows marked LATER count, too */
 	struct secret_files *secret_files; /* NULL: nobody wants to know */
 };
 
@@ -46,7 +45,6 @@ struct row {
 	bool is_reloadable;
 	const char *help;
 	size_t offset; /* of its field in struct settings, or in the block's struct */
-	bool is_later; /* an unknown key, until the code that reads it is there */
 	bool is_required;
 };
 
@@ -60,7 +58,7 @@ extern const struct type type_HOUR_RATE;            /* "600/h" */
 extern const struct type type_TEXT, type_LINE, type_TOKEN, type_WORD;
 extern const struct type type_PATH, type_PATH_or_stdout, type_ROOTS;
 extern const struct type type_SECRET;
-extern const struct type type_PUBLIC_KEY;
+extern const struct type type_PUBLIC_KEY, type_CA_KEY;
 extern const struct type type_ENUM_errors, type_ENUM_on_failure;
 extern const struct type type_ENUM_log_level, type_ENUM_log_format;
 extern const struct type type_LIST_listen, type_LIST_path, type_LIST_server;

@@ -24,6 +24,7 @@
 #include "daemon/sockets.h"
 #include "daemon/watch.h"
 #include "daemon/worker.h"
+#include "net/mint.h"
 #include "policy/compile.h"
 #include "wire/json.h"
 
@@ -51,6 +52,7 @@ struct control {
 	struct sessions *sessions;
 	struct tokens *tokens;
 	struct ledger *ledger; /* NULL: nobody could have a session */
+	struct mint *mint;
 	struct worker **worker;
 	size_t nworker, nlive;
 	struct health *health;
@@ -96,7 +98,10 @@ load_snapshot(struct control *c, struct settings *set, struct report *rep)
 	struct endpoint *service;
 	struct buf policy;
 	struct ruleset_source laptop = { .name = "quickstart" };
-	struct snapshot_inputs in = { .generation = c->generation + 1 };
+	struct snapshot_inputs in = {
+		.generation = c->generation + 1,
+		.ca = c->snapshot != NULL ? c->snapshot->ca : NULL,
+	};
 	struct snapshot *s;
 
 	buf_init(&policy, (size_t)1 << 20);
@@ -632,6 +637,7 @@ make_workers(struct control *c, size_t n)
 		.sessions = c->sessions,
 		.tokens = c->tokens,
 		.ledger = c->ledger,
+		.mint = c->mint,
 		.max_pipes = PIPES_EACH,
 		.max_kept = KEPT_EACH,
 		.says_refusals = c->o->config == NULL,
@@ -685,25 +691,31 @@ give_sockets(struct control *c)
 }
 
 static int
+no_thread(int error)
+{
+	log_error("a thread cannot be started", "err", strerror(error));
+	return EXIT_UNAVAILABLE;
+}
+
+static int
 start_workers(struct control *c)
 {
+	int error;
+
 	block_signals(true);
 	journal_start(c->journal);
 	record_event(c, "start"); /* before any exchange: none is open behind it */
 	journal_checkpoint(c->journal);
 	if (c->ledger != NULL)
 		ledger_start(c->ledger);
-	for (size_t i = 0; i < c->nworker; i++) {
-		int error = worker_start(c->worker[i]);
-		if (error != 0) {
-			log_error("a thread cannot be started", "err", strerror(error));
-			block_signals(false);
-			return EXIT_UNAVAILABLE;
-		}
-		c->nlive++;
+	error = mint_start(c->mint);
+	for (size_t i = 0; i < c->nworker && error == 0; i++) {
+		error = worker_start(c->worker[i]);
+		if (error == 0)
+			c->nlive++;
 	}
 	block_signals(false);
-	return 0;
+	return error == 0 ? 0 : no_thread(error);
 }
 
 /* Root read it all; a reload is done by somebody else. */
@@ -875,6 +887,8 @@ start(struct control *c)
 		c->names = names_new(&set->dns_door_pool4, (size_t)set->dns_door_names);
 	c->sessions = sessions_new(&session_grants);
 	c->tokens = tokens_new(TOKENS_MOST, &token_grants);
+	c->mint = mint_new(
+	    (size_t)set->tls_intercept_leaves, (size_t)set->tls_intercept_waiting);
 	c->health = health_new(c->loop, unready, c);
 	if ((code = open_all(c, &uid, &gid)) != 0 ||
 	    (code = drop_rights(set, uid, gid)) != 0 ||
@@ -910,6 +924,7 @@ take_down(struct control *c)
 	admin_free(c->admin);
 	if (c->ledger != NULL)
 		ledger_close(c->ledger); /* what it still has to say goes to the loops */
+	mint_free(c->mint);              /* the same */
 	for (size_t i = 0; i < c->nworker; i++)
 		worker_free(c->worker[i]);
 	free(c->worker);

@@ -79,6 +79,8 @@ worker_new(const struct worker_options *o, const char **why)
 	e->sessions = o->sessions;
 	e->tokens = o->tokens;
 	e->ledger = o->ledger;
+	e->mint = o->mint;
+	e->tls_server = tls_server_new();
 	e->snapshot = snapshot_ref(o->snapshot);
 	if (o->snapshot->roots != NULL)
 		e->tls = tls_home_new(o->snapshot->roots);
@@ -276,6 +278,7 @@ worker_free(struct worker *w)
 	origins_fini(&e->origins);
 	origins_fini(&e->providers);
 	tls_home_unref(e->tls);
+	tls_server_free(e->tls_server);
 	resolver_free(e->resolver);
 	loop_free(e->loop);
 	pipes_free(e->pipes);

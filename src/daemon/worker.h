@@ -21,6 +21,7 @@ struct worker_options {
 	struct sessions *sessions;
 	struct tokens *tokens;
 	struct ledger *ledger; /* or NULL */
+	struct mint *mint;
 	size_t max_pipes, max_kept;
 	bool says_refusals;
 	struct loop *home;          /* where `emptied` is posted */

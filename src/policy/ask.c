@@ -172,12 +172,35 @@ is_origin_form(struct str target)
 	return true;
 }
 
+/* In TLS it may say http, too: how it is carried is the tunnel's, and is not sent on. */
 static enum reason
-read_inner_target(struct ask *out, const struct http_head *head, const char **why)
+read_inner_absolute(
+    struct ask *out, const struct http_head *head, bool is_tls, const char **why)
+{
+	struct url url;
+	enum reason reason = host_reason(url_parse(&url, head->target), why);
+
+	if (reason != REASON_NONE)
+		return reason;
+	if (url.is_https && !is_tls) {
+		*why = host_error_text(HOST_SCHEME);
+		return REASON_REQUEST_MALFORMED;
+	}
+	if (!url.has_port && url.is_https != is_tls)
+		url.port = out->port;
+	if (!host_eq(&url.host, &out->host) || url.port != out->port) {
+		*why = "the request target names another host than the tunnel";
+		return REASON_HOST_MISDIRECTED;
+	}
+	take_request(out, head->method, url.path, url.query);
+	return REASON_NONE;
+}
+
+static enum reason
+read_inner_target(
+    struct ask *out, const struct http_head *head, bool is_tls, const char **why)
 {
 	struct str target = head->target, path = target, query = STR_NONE;
-	struct ask absolute;
-	enum reason reason;
 	size_t at;
 
 	if (str_eq(target, STR("*")) && str_eq(head->method, STR("OPTIONS"))) {
@@ -192,18 +215,11 @@ read_inner_target(struct ask *out, const struct http_head *head, const char **wh
 		take_request(out, head->method, path, query);
 		return REASON_NONE;
 	}
-	if ((reason = ask_absolute(&absolute, head->method, target, why)) != REASON_NONE)
-		return reason;
-	if (!host_eq(&absolute.host, &out->host) || absolute.port != out->port) {
-		*why = "the request target names another host than the tunnel";
-		return REASON_HOST_MISDIRECTED;
-	}
-	take_request(out, absolute.method, absolute.path, absolute.query);
-	return REASON_NONE;
+	return read_inner_absolute(out, head, is_tls, why);
 }
 
 enum reason
-ask_inside(struct ask *out, const struct host *host, uint16_t port,
+ask_inside(struct ask *out, const struct host *host, uint16_t port, bool is_tls,
     const struct http_head *head, const char **why)
 {
 	enum reason reason;
@@ -216,7 +232,7 @@ ask_inside(struct ask *out, const struct host *host, uint16_t port,
 		*why = "a CONNECT inside a tunnel";
 		return REASON_METHOD_NOT_ALLOWED;
 	}
-	if ((reason = read_inner_target(out, head, why)) != REASON_NONE)
+	if ((reason = read_inner_target(out, head, is_tls, why)) != REASON_NONE)
 		return reason;
 	said = host_field_says(out, head->host, why);
 	if (said == SAID_NONSENSE)

@@ -40,7 +40,7 @@ enum reason ask_proxy(
  * is METHOD_NOT_ALLOWED.  A head without Host (HTTP/1.0) means the tunnel's.
  */
 enum reason ask_inside(struct ask *out, const struct host *host, uint16_t port,
-    const struct http_head *head, const char **why) MUST_CHECK;
+    bool is_tls, const struct http_head *head, const char **why) MUST_CHECK;
 
 /* The same from a target alone: "host:port", or "http://host/path". */
 enum reason ask_connect(

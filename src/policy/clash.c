@@ -13,6 +13,7 @@ struct checking {
 	const struct tree *t;
 	const struct layer *l;
 	struct report *rep;
+	bool opens_tls;
 };
 
 /* Is `narrow` wanted on with `other`, whose base is the same or above?  False: go on. */
@@ -254,16 +255,21 @@ check_rule(const struct checking *c, const struct rule *r)
 
 /* ---- deny rules that cannot look */
 
+/* By the order of deny rules, what each denies unseen. */
+struct blind {
+	const struct rule **rule;
+	unsigned opaque; /* protocols that nobody here looks into */
+};
+
 /* May `allow` let something pass unseen where `deny` holds? */
 static bool
-share_unseen(const struct rule *deny, const struct rule *allow)
+share_unseen(const struct rule *deny, const struct rule *allow, unsigned opaque)
 {
 	static const struct ports usual = { 443, 443 };
 	const struct ports *port = allow->has_ports ? allow->port : &usual;
 	size_t n = allow->has_ports ? allow->nport : 1;
 
-	if (!rule_sees_requests(deny) ||
-	    (allow->protocols & ~(unsigned)PROTOCOL_HTTP) == 0)
+	if (!rule_sees_requests(deny) || (allow->protocols & opaque) == 0)
 		return false;
 	if (!deny->has_ports)
 		return true;
@@ -275,17 +281,16 @@ share_unseen(const struct rule *deny, const struct rule *allow)
 	return false;
 }
 
-/* From an allow rule to the deny rules as wide or wider, and the other way round: what
- * each denies unseen, by its order. */
+/* From an allow rule to the deny rules as wide or wider, and the other way round. */
 static bool
 note_blind_denier(
     const struct rule *r, const struct rule_host *h, const struct entry *other, void *arg)
 {
-	const struct rule **unseen = arg;
+	struct blind *unseen = arg;
 
 	(void)h;
-	if (share_unseen(other->rule, r))
-		unseen[other->rule->order] = r;
+	if (share_unseen(other->rule, r, unseen->opaque))
+		unseen->rule[other->rule->order] = r;
 	return false;
 }
 
@@ -293,11 +298,11 @@ static bool
 note_unseen(
     const struct rule *r, const struct rule_host *h, const struct entry *other, void *arg)
 {
-	const struct rule **unseen = arg;
+	struct blind *unseen = arg;
 
 	(void)h;
-	if (share_unseen(r, other->rule))
-		unseen[r->order] = other->rule;
+	if (share_unseen(r, other->rule, unseen->opaque))
+		unseen->rule[r->order] = other->rule;
 	return false;
 }
 
@@ -314,35 +319,39 @@ static void
 check_sight(const struct checking *c)
 {
 	const struct model *m = c->l->model;
-	const struct rule **unseen;
+	struct blind unseen = {
+		.opaque = c->opens_tls ? PROTOCOL_TCP : PROTOCOL_TCP | PROTOCOL_HTTPS,
+	};
 
 	if (!has_looking_deny(m))
 		return;
-	unseen = mem_zalloc(m->ndeny * sizeof(const struct rule *));
+	unseen.rule = mem_zalloc(m->ndeny * sizeof(const struct rule *));
 	for (size_t i = 0; i < m->nallow; i++)
 		for (size_t k = 0; k < m->allow[i].nhost; k++)
 			(void)each_wider(&c->l->deny, &m->allow[i], &m->allow[i].host[k],
-			    note_blind_denier, unseen);
+			    note_blind_denier, &unseen);
 	for (size_t i = 0; i < m->ndeny; i++) {
 		const struct rule *r = &m->deny[i];
 		for (size_t k = 0; k < r->nhost && rule_sees_requests(r); k++)
 			(void)each_wider(
-			    &c->l->allow, r, &r->host[k], note_unseen, unseen);
-		if (unseen[i] != NULL)
+			    &c->l->allow, r, &r->host[k], note_unseen, &unseen);
+		if (unseen.rule[i] != NULL)
 			node_warn(c->t, r->node, c->rep, "denies_unseen",
 			    "take methods and paths out if that is meant, or name the "
 			    "ports of plain http",
-			    "weir cannot see methods and paths in https or tcp, so this "
-			    "denies all of its hosts that %s allows",
-			    rule_place(unseen[i]));
+			    "weir cannot see methods and paths in %s, so this denies all "
+			    "of its hosts that %s allows",
+			    c->opens_tls ? "tcp" : "https or tcp",
+			    rule_place(unseen.rule[i]));
 	}
-	free(unseen);
+	free(unseen.rule);
 }
 
 void
-clash_check(const struct tree *t, const struct layer *l, struct report *rep)
+clash_check(
+    const struct tree *t, const struct layer *l, bool opens_tls, struct report *rep)
 {
-	struct checking c = { t, l, rep };
+	struct checking c = { t, l, rep, opens_tls };
 
 	check_sight(&c);
 	for (size_t i = 0; i < l->model->nallow; i++)
@@ -396,6 +405,56 @@ clash_check_layers(const struct tree *t, const struct layer *inner,
 			    "of it",
 			    out->name);
 	free(is_left);
+}
+
+/* ---- who injects */
+
+static bool
+find_injector(
+    const struct rule *r, const struct rule_host *h, const struct entry *other, void *arg)
+{
+	const struct rule **by = arg;
+
+	(void)h;
+	if (r->inject == NULL || other->rule->inject == NULL ||
+	    !share_ports(r, other->rule))
+		return false;
+	*by = other->rule;
+	return true;
+}
+
+/* Both for one host, whichever names it more narrowly. */
+static bool
+inject_both(const struct layer *a, const struct layer *b, const struct rule **of_b)
+{
+	const struct rule *found;
+
+	for (size_t i = 0; i < a->model->nallow; i++)
+		for (size_t k = 0; k < a->model->allow[i].nhost; k++)
+			if (each_wider(&b->allow, &a->model->allow[i],
+				&a->model->allow[i].host[k], find_injector, of_b))
+				return true;
+	for (size_t i = 0; i < b->model->nallow; i++)
+		for (size_t k = 0; k < b->model->allow[i].nhost; k++)
+			if (each_wider(&a->allow, &b->model->allow[i],
+				&b->model->allow[i].host[k], find_injector, &found)) {
+				*of_b = &b->model->allow[i];
+				return true;
+			}
+	return false;
+}
+
+void
+clash_check_injects(const struct tree *t, const struct layer *inner,
+    const struct layer *outer, struct report *rep)
+{
+	const struct rule *r = NULL;
+
+	if (inject_both(outer, inner, &r))
+		node_error(t, r->node, rep, "inject_twice",
+		    "leave inject to one of the layers",
+		    "the layer outside, %s, injects for a host of this rule, too",
+		    outer->model->name);
 }
 
 /* ---- metered hosts */

@@ -10,8 +10,13 @@
 
 #include "policy/ruleset.h"
 
-void clash_check(const struct tree *t, const struct layer *l, struct report *rep);
+/* opens_tls: requests over https are seen. */
+void clash_check(
+    const struct tree *t, const struct layer *l, bool opens_tls, struct report *rep);
 /* Rules of `inner` whose hosts no rule of `outer` leaves anything of. */
+/* Between a layer and each one outside it: one alone says what is injected. */
+void clash_check_injects(const struct tree *t, const struct layer *inner,
+    const struct layer *outer, struct report *rep);
 void clash_check_layers(const struct tree *t, const struct layer *inner,
     const struct layer *outer, struct report *rep);
 

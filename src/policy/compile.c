@@ -16,6 +16,7 @@ ruleset_terms_of(const struct settings *s)
 	return (struct ruleset_terms){
 		.is_production = s->production,
 		.is_report_ok = !s->production || s->allow_report,
+		.opens_tls = s->tls_intercept_key.bytes != NULL,
 		.settings = s,
 	};
 }
@@ -58,8 +59,10 @@ compile(struct tree *const *tree, const struct ruleset_source *source, size_t n,
 		    tree[i], source[i].name, source[i].is_inline, terms, rep));
 
 		rs->layer[i] = l;
-		clash_check(tree[i], l, rep);
+		clash_check(tree[i], l, terms->opens_tls, rep);
 		clash_check_metered(tree[i], l, rs->metered, rep);
+		for (size_t k = 0; k < i; k++)
+			clash_check_injects(tree[i], l, rs->layer[k], rep);
 		if (i > 0)
 			clash_check_layers(tree[i], l, rs->layer[i - 1], rep);
 	}

@@ -71,6 +71,21 @@ ask_https(struct ask *out, struct str target, const char **why)
 	return REASON_REQUEST_MALFORMED;
 }
 
+/* What a client would ask in there: the same facts, and the request. */
+static void
+look_inside(struct facts *f, const struct explain_ask *ask)
+{
+	struct url url;
+
+	if (url_parse(&url, ask->target) != HOST_OK)
+		return; /* it was read before */
+	f->has_request = true;
+	f->method = ask->method.n > 0 ? ask->method : STR("GET");
+	f->path = url.path.n > 0 ? url.path : STR("/");
+	f->query = url.query;
+	f->length = -1;
+}
+
 static void
 assume_tls(struct facts *f)
 {
@@ -232,6 +247,22 @@ leave_name(struct explaining *x)
 	trace_add(&e->trace, "judge", NULL, NULL, "pass", "the name may be known");
 }
 
+/* Its TLS is opened: the last word is about the request. */
+static void
+judge_inside(struct explaining *x, const struct addr *dialled)
+{
+	struct explained *e = x->out;
+
+	if (!x->ask->is_https_inside) {
+		warn(e, "each request in the tunnel is judged by itself");
+		return;
+	}
+	look_inside(&x->f, x->ask);
+	if (match_admit(x->rs, &x->f, x->arena, &x->admitted, &e->verdict, &e->trace))
+		match_judge(
+		    x->rs, &x->f, x->arena, dialled, x->place, &e->verdict, &e->trace);
+}
+
 static void
 judge(struct explaining *x)
 {
@@ -251,6 +282,11 @@ judge(struct explaining *x)
 			assume_tls(&x->f);
 		match_judge(
 		    x->rs, &x->f, x->arena, dialled, x->place, &e->verdict, &e->trace);
+		if (e->verdict.allow && x->admitted.is_metered)
+			warn(e,
+			    "a model provider's: each call inside is metered in place");
+		else if (e->verdict.allow && e->verdict.needs_sight)
+			judge_inside(x, dialled);
 	}
 	if (!e->verdict.would.is_set)
 		e->verdict.would = x->admitted.would;

@@ -30,6 +30,7 @@ struct answer {
 	struct str methods;   /* for method_not_allowed */
 	unsigned protocols;   /* left */
 	bool is_named;        /* to the letter, by one of the rules left */
+	bool needs_sight;     /* of the requests inside this TLS */
 	bool has_opened;      /* some rule of the long form is left: `opened` counts */
 	struct opened opened; /* of the rules left */
 };
@@ -136,6 +137,23 @@ static const char deny_unseen[] =
     "a deny rule looks at methods or paths, and what is inside this tunnel is not in "
     "sight, so it denies all of the host";
 
+/* Will weir see what is inside? */
+static bool
+will_see(const struct asking *q)
+{
+	return q->rs->terms.opens_tls && !q->f->has_request &&
+	       q->f->protocols == PROTOCOL_HTTPS;
+}
+
+/* What of it nobody can look into. */
+static unsigned
+opaque_of(const struct asking *q)
+{
+	unsigned seen = PROTOCOL_HTTP | (q->rs->terms.opens_tls ? PROTOCOL_HTTPS : 0u);
+
+	return q->f->protocols & ~seen;
+}
+
 /*
  * A deny rule with methods or paths wants to see the request.  Where nobody can
  * (`*opaque`), it denies the whole host; so it does when what it sees may be
@@ -151,7 +169,7 @@ denial(const struct asking *q, const struct rule *r, unsigned *opaque)
 	if (!rule_sees_requests(r))
 		return r->why != NULL ? r->why : "a deny rule names it";
 	if (!f->has_request) {
-		*opaque = f->protocols & ~(unsigned)PROTOCOL_HTTP;
+		*opaque = opaque_of(q);
 		return *opaque == f->protocols ? deny_unseen : NULL;
 	}
 	if (rewrite_find(f->head, f->query) != REWRITES_NOTHING)
@@ -170,6 +188,7 @@ denial(const struct asking *q, const struct rule *r, unsigned *opaque)
 struct unseen {
 	unsigned protocols;
 	const struct rule *by; /* the first such rule */
+	bool is_awaited;       /* some rule waits for the request */
 };
 
 static bool
@@ -196,6 +215,8 @@ is_denied(const struct asking *q, const struct layer *l, struct answer *out,
 		if (unseen != 0 && opaque->by == NULL)
 			opaque->by = e->rule;
 		opaque->protocols |= unseen;
+		opaque->is_awaited |= rule_sees_requests(e->rule) &&
+				      rule_protocols_at(e->rule, q->f->port) != 0;
 	}
 	return false;
 }
@@ -373,6 +394,8 @@ assurance_of(const struct facts *f)
 	case PROTOCOL_HTTP:
 		return ASSURE_HOST;
 	case PROTOCOL_HTTPS:
+		if (f->has_request)
+			return ASSURE_HOST;
 		if (f->has_ech) /* the outer name says nothing of the inner one */
 			return ASSURE_NAME;
 		return f->has_sni && f->is_sni_equal ? ASSURE_SNI : ASSURE_ADDRESS;
@@ -382,8 +405,9 @@ assurance_of(const struct facts *f)
 	return ASSURE_NAME;
 }
 
+/* An ECH that weir answers itself hides nothing from it, whatever the rule. */
 static enum reason
-judge_tls(const struct facts *f, const struct rule *r, const char **why)
+judge_tls(const struct facts *f, const struct rule *r, bool is_seen, const char **why)
 {
 	if (f->protocols != PROTOCOL_HTTPS)
 		return REASON_NONE;
@@ -398,7 +422,7 @@ judge_tls(const struct facts *f, const struct rule *r, const char **why)
 	if (f->has_sni && (f->host->is_literal || !f->is_sni_equal))
 		return REASON_SNI_MISMATCH;
 	*why = "the ClientHello has the ECH extension";
-	if (f->has_ech && !r->has_ech)
+	if (f->has_ech && !is_seen && (r == NULL || !r->has_ech))
 		return REASON_ECH_REFUSED;
 	return REASON_NONE;
 }
@@ -431,16 +455,19 @@ judge_request(const struct facts *f, const struct rule *r, const char **why)
 	return REASON_NONE;
 }
 
+/* With `sight` what is about the request waits for it. */
 static enum reason
-judge_rule(const struct facts *f, const struct rule *r, const char **why)
+judge_rule(const struct facts *f, const struct rule *r, bool sight, const char **why)
 {
 	enum reason reason;
 
-	if ((reason = judge_tls(f, r, why)) != REASON_NONE ||
-	    (reason = judge_request(f, r, why)) != REASON_NONE)
+	reason = judge_tls(f, r, sight || f->has_request, why);
+	if (reason == REASON_NONE && !sight)
+		reason = judge_request(f, r, why);
+	if (reason != REASON_NONE)
 		return reason;
 	*why = "the exchange is bound less tightly than the rule asks";
-	if (assurance_of(f) < r->assurance)
+	if (!sight && assurance_of(f) < r->assurance)
 		return REASON_ASSURANCE_TOO_LOW;
 	*why = NULL;
 	return REASON_NONE;
@@ -498,9 +525,13 @@ judge_layer(const struct asking *q, const struct layer *l, struct answer *out)
 	out->protocols = protocols;
 	out->has_opened = !e->rule->is_short;
 	out->opened = opened_by(e);
-	out->reason = judge_rule(q->f, e->rule, &out->why);
+	out->needs_sight =
+	    will_see(q) && (opaque.is_awaited || rule_needs_sight(e->rule));
+	out->reason = judge_rule(q->f, e->rule, out->needs_sight, &out->why);
 	note(q, l, "rule", e->rule, out->reason == REASON_NONE ? "allow" : "deny",
-	    out->why);
+	    out->needs_sight && out->reason == REASON_NONE
+		? "once the request inside is seen"
+		: out->why);
 }
 
 /* ---- what holds whatever the lists say */
@@ -512,10 +543,28 @@ is_never_method(struct str method)
 	       str_eq(method, STR("CONNECT"));
 }
 
+/* A tunnel to a provider, whose TLS is opened so that its calls are metered; or its name.
+ */
+static bool
+is_metered_in_place(const struct asking *q, const struct metered_host *m)
+{
+	const struct facts *f = q->f;
+
+	return m != NULL && q->rs->terms.opens_tls && !f->has_request &&
+	       f->via != VIA_HTTP && (f->protocols & PROTOCOL_HTTPS) != 0 &&
+	       (f->via == VIA_DNS || f->port == m->port);
+}
+
+static const struct metered_host *
+metered_of(const struct asking *q)
+{
+	return metered_find(q->rs->metered, q->f->host);
+}
+
 static bool
 is_refused_anyway(const struct asking *q, struct verdict *v)
 {
-	const struct metered_host *metered = metered_find(q->rs->metered, q->f->host);
+	const struct metered_host *metered = metered_of(q);
 
 	*v = (struct verdict){ .reason = REASON_HOST_NOT_ALLOWED, .max_body = -1 };
 	if (metered != NULL) {
@@ -592,6 +641,12 @@ match_admit(const struct ruleset *rs, const struct facts *f, struct arena *a,
 	bool is_named = f->host->is_literal; /* by some layer, to the letter */
 
 	*out = (struct admitted){ 0 };
+	if (is_metered_in_place(&q, metered_of(&q))) {
+		out->protocols = PROTOCOL_HTTPS;
+		out->is_metered = true;
+		note(&q, NULL, "host", NULL, "pass", "each call is metered in place");
+		return true;
+	}
 	if (is_refused_anyway(&q, v))
 		return false;
 	for (size_t i = 0; i < rs->nlayer; i++) {
@@ -707,6 +762,8 @@ take_rule(struct verdict *v, const struct answer *answer, size_t layer)
 		v->upload = (uint64_t)r->upload;
 	if (r->dlp > v->dlp)
 		v->dlp = r->dlp;
+	if (r->inject != NULL)
+		v->injector = r;
 }
 
 /* The address in use was vetted under every rule that might have won; only one has. */
@@ -726,6 +783,19 @@ is_dialled_open(const struct asking *q, const struct addr *dialled,
 	return false;
 }
 
+/* No rule is asked: only what binds a TLS to its host. */
+static void
+judge_metered(const struct asking *q, struct verdict *v)
+{
+	*v = (struct verdict){ .protocol = PROTOCOL_HTTPS,
+		.assurance = assurance_of(q->f),
+		.max_body = -1 };
+	v->reason = judge_tls(q->f, NULL, true, &v->why);
+	v->allow = v->needs_sight = v->reason == REASON_NONE;
+	v->why = v->allow ? NULL : v->why;
+	note(q, NULL, "judge", NULL, v->allow ? "allow" : "deny", v->why);
+}
+
 void
 match_judge(const struct ruleset *rs, const struct facts *f, struct arena *a,
     const struct addr *dialled, const struct place *place, struct verdict *v,
@@ -736,6 +806,10 @@ match_judge(const struct ruleset *rs, const struct facts *f, struct arena *a,
 	struct answer answer;
 
 	assert((f->protocols & (f->protocols - 1)) == 0 && f->protocols != 0);
+	if (is_metered_in_place(&q, metered_of(&q))) {
+		judge_metered(&q, v);
+		return;
+	}
 	if (is_refused_anyway(&q, v))
 		return;
 	v->protocol = (enum protocol)f->protocols;
@@ -749,6 +823,7 @@ match_judge(const struct ruleset *rs, const struct facts *f, struct arena *a,
 			refuse(v, &answer, i);
 			return;
 		}
+		v->needs_sight |= answer.needs_sight;
 		if (!l->is_claim) /* it says where, the policy says how */
 			take_rule(v, &answer, i);
 		narrow_opening(a, &opening, &answer);
@@ -758,5 +833,5 @@ match_judge(const struct ruleset *rs, const struct facts *f, struct arena *a,
 	v->allow = true;
 	v->reason = REASON_NONE;
 	v->why = NULL;
-	v->strip_rewriters = f->protocols == PROTOCOL_HTTP;
+	v->strip_rewriters = f->has_request;
 }

@@ -25,7 +25,7 @@ where_text(struct metered *m, const struct settings *s, const struct provider *p
 }
 
 static void
-add(struct metered *m, struct str host, const char *where)
+add(struct metered *m, struct str host, const char *where, uint16_t port)
 {
 	struct metered_host *to = &m->p[m->n];
 	enum host_error err;
@@ -33,6 +33,7 @@ add(struct metered *m, struct str host, const char *where)
 	if (pattern_parse(&to->pattern, host, &m->arena, &err) != PATTERN_OK)
 		return;
 	to->where = where;
+	to->port = port;
 	m->n++;
 }
 
@@ -41,11 +42,13 @@ add_provider(struct metered *m, const struct settings *s, const struct provider 
 {
 	const char *where = where_text(m, s, p);
 	struct url url;
+	bool is_url = url_parse(&url, str_of(p->upstream)) == HOST_OK;
+	uint16_t port = is_url ? url.port : 443;
 
 	for (size_t i = 0; i < p->hosts.n; i++)
-		add(m, str_of(p->hosts.p[i]), where);
-	if (p->kind != PROVIDER_NONE && url_parse(&url, str_of(p->upstream)) == HOST_OK)
-		add(m, host_str(&url.host), where);
+		add(m, str_of(p->hosts.p[i]), where, port);
+	if (p->kind != PROVIDER_NONE && is_url)
+		add(m, host_str(&url.host), where, port);
 }
 
 static struct metered *

@@ -3,7 +3,8 @@
  *
  * Money leaves by calling a provider where nobody counts.  So their hosts are refused
  * before any rule is asked, whatever the rules say; a rule that names one is an error
- * at load, a wider one a warning.
+ * at load, a wider one a warning.  Where TLS is opened, a tunnel to one on its port is
+ * let in instead, and each call in it is metered in place.
  *
  * Immutable once made; any thread.
  */
@@ -17,6 +18,7 @@
 struct metered_host {
 	struct pattern pattern;
 	const char *where; /* a sentence: by which base URL it is reached */
+	uint16_t port;     /* the provider's */
 };
 
 struct metered {

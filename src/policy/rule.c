@@ -8,6 +8,7 @@
 #include <string.h>
 
 #include "base/guard.h"
+#include "policy/inject.h"
 #include "policy/punycode.h"
 
 #define TEXT_MAX 200 /* names and whys go into answers and records */
@@ -373,6 +374,25 @@ read_assurance(const struct rule_source *in, const struct node *n, struct rule *
 		r->assurance = (enum assurance)i;
 }
 
+static struct inject_source
+injecting(const struct rule_source *in)
+{
+	return (struct inject_source){
+		.tree = in->tree,
+		.arena = in->arena,
+		.settings = in->terms->settings,
+		.rep = in->rep,
+	};
+}
+
+static void
+read_inject(const struct rule_source *in, const struct node *n, struct rule *r)
+{
+	const struct inject_source source = injecting(in);
+
+	r->inject = inject_read(&source, n);
+}
+
 static void
 read_max_body(const struct rule_source *in, const struct node *n, struct rule *r)
 {
@@ -446,6 +466,7 @@ static const struct rule_key allow_keys[] = {
 	{ "upgrade", read_upgrade },
 	{ "ech", read_ech },
 	{ "assurance", read_assurance },
+	{ "inject", read_inject },
 	{ "metadata", read_metadata },
 	{ "broad", read_broad },
 };
@@ -481,16 +502,17 @@ read_keys(const struct rule_source *in, const struct node *block, struct rule *r
 static void
 check_sight(const struct rule_source *in, const struct rule *r)
 {
-	static const char *const keys[] = { "methods", "paths", "max_body", "assurance",
-		"dlp" };
+	static const char *const keys[] = { "methods", "paths", "max_body", "inject",
+		"assurance", "dlp" };
 
-	if (!(r->protocols & PROTOCOL_HTTPS))
+	if (!(r->protocols & PROTOCOL_HTTPS) || in->terms->opens_tls)
 		return;
 	for (size_t i = 0; i < sizeof(keys) / sizeof(keys[0]); i++) {
 		const struct node *n = node_get(r->node, keys[i]);
-		if (n == NULL || (i == 3 && r->assurance != ASSURE_HOST))
+		if (n == NULL || (i == 4 && r->assurance != ASSURE_HOST))
 			continue;
 		node_key_error(in->tree, n, in->rep, "needs_sight",
+		    "write tls.intercept in weir.yaml (`weir ca init` makes the CA), "
 		    "leave the key out, or write it in a rule with protocol: http",
 		    "over https \"%s\" needs sight of the request, and nothing here "
 		    "opens TLS",
@@ -499,10 +521,30 @@ check_sight(const struct rule_source *in, const struct rule *r)
 }
 
 static void
+check_inject(const struct rule_source *in, const struct rule *r)
+{
+	const struct inject_source source = injecting(in);
+
+	if (r->inject == NULL)
+		return;
+	if (r->protocols != PROTOCOL_HTTPS)
+		node_error(in->tree, r->node, in->rep, "inject_needs_tls",
+		    "write protocol: https",
+		    "a credential goes to an origin over TLS only");
+	if (r->has_websocket)
+		node_error(in->tree, r->node, in->rep, "bad_inject",
+		    "leave upgrade out, or inject by another rule",
+		    "what comes back over a websocket cannot be looked through for the "
+		    "credential");
+	for (size_t i = 0; i < r->nhost; i++)
+		inject_check_host(&source, r->inject, &r->host[i].pattern);
+}
+
+static void
 check_tcp(const struct rule_source *in, const struct rule *r)
 {
-	static const char *const keys[] = { "methods", "paths", "max_body", "upgrade",
-		"ech", "dlp" };
+	static const char *const keys[] = { "methods", "paths", "max_body", "inject",
+		"upgrade", "ech", "dlp" };
 
 	if (!(r->protocols & PROTOCOL_TCP))
 		return;
@@ -541,6 +583,8 @@ check_broad(const struct rule_source *in, const struct rule *r)
 		if (why == NULL && pattern_is_wildcard(&h->pattern) &&
 		    (r->nprivate > 0 || r->metadata))
 			why = "it opens closed addresses for every name that fits";
+		if (why == NULL && pattern_is_wildcard(&h->pattern) && r->inject != NULL)
+			why = "a credential goes to every name that fits";
 		if (why == NULL)
 			continue;
 		if (r->is_broad)
@@ -676,6 +720,7 @@ rule_read(struct rule *r, const struct rule_source *in, const struct node *block
 	if (!is_deny) {
 		check_sight(in, r);
 		check_tcp(in, r);
+		check_inject(in, r);
 		check_ports(in, r);
 		check_broad(in, r);
 		check_metadata(in, r);
@@ -750,4 +795,11 @@ bool
 rule_sees_requests(const struct rule *r)
 {
 	return r->has_methods || r->has_paths;
+}
+
+bool
+rule_needs_sight(const struct rule *r)
+{
+	return rule_sees_requests(r) || r->max_body >= 0 || r->inject != NULL ||
+	       r->assurance == ASSURE_HOST || r->dlp != DLP_NONE;
 }

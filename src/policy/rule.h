@@ -14,12 +14,14 @@
 #include "policy/facts.h"
 #include "policy/pattern.h"
 
+struct inject; /* policy/inject.h */
 struct settings;
 
 /* What a policy may say depends on where it runs. */
 struct ruleset_terms {
 	bool is_production; /* private over loopback or link-local is an error */
 	bool is_report_ok;  /* mode: report is allowed: laptop, or allow_report */
+	bool opens_tls; /* tls.intercept: a rule over https may want to see requests */
 	const struct settings *settings; /* whose providers are metered; for loading */
 };
 
@@ -57,8 +59,9 @@ struct rule {
 	bool has_websocket, has_ech;
 	enum assurance assurance;
 	enum dlp dlp;
-	int64_t max_body; /* -1: none */
-	int64_t upload;   /* bytes for each session and host; 0: no limit */
+	int64_t max_body;            /* -1: none */
+	int64_t upload;              /* bytes for each session and host; 0: no limit */
+	const struct inject *inject; /* NULL: nothing */
 
 	const struct node *node; /* while loading: the rule's block */
 };
@@ -92,5 +95,7 @@ bool rule_has_method(const struct rule *r, struct str method); /* true without a
 bool rule_has_path(
     const struct rule *r, struct str path);    /* with a list: only canonical ones */
 bool rule_sees_requests(const struct rule *r); /* it has methods or paths */
+/* Over https that is interception: what it says holds for requests, not for tunnels. */
+bool rule_needs_sight(const struct rule *r);
 
 #endif

@@ -62,6 +62,8 @@ struct verdict {
 	bool allow;
 	/* remove the fields of fields.def (else they were refused or there were none) */
 	bool strip_rewriters;
+	bool needs_sight;   /* of what is inside this TLS: its requests are still to be
+			       judged */
 	enum reason reason; /* REASON_NONE when allowed */
 	/* the deciding rule: of the outermost refusing layer, or of the innermost when
 	 * allowed; may be NULL */
@@ -73,18 +75,20 @@ struct verdict {
 	struct str allow_methods; /* for 405: "GET, HEAD"; the arena's */
 
 	/* of the deciding rules, tightest over the layers */
-	enum assurance assurance; /* how this exchange is bound, once judged */
-	enum protocol protocol;   /* once judged */
-	int64_t max_body;         /* -1: no limit by rule */
-	uint64_t upload;          /* bytes for each session and host; 0: the same */
-	enum dlp dlp;             /* strictest over the layers */
+	enum assurance assurance;    /* how this exchange is bound, once judged */
+	enum protocol protocol;      /* once judged */
+	int64_t max_body;            /* -1: no limit by rule */
+	uint64_t upload;             /* bytes for each session and host; 0: the same */
+	enum dlp dlp;                /* strictest over the layers */
+	const struct rule *injector; /* puts a credential into the request; or NULL */
 };
 
 /* What the first step let in: may be looked up and dialled. */
 struct admitted {
 	unsigned protocols; /* what may be spoken by the rules left */
 	bool is_tcp;        /* only tcp is left: relay at once */
-	bool is_coined; /* only wildcards name the host: the client chose its labels */
+	bool is_coined;  /* only wildcards name the host: the client chose its labels */
+	bool is_metered; /* a model provider's: each call inside is metered in place */
 	/* union over a layer's rules, intersected over layers; the arena's */
 	struct opened opened;
 	struct would would; /* report mode: admitted though the lists refuse */

@@ -5,6 +5,7 @@
 
 #include "proxy/answer.h"
 #include "proxy/forward.h"
+#include "proxy/intercept.h"
 #include "proxy/refusals.h"
 #include "proxy/stages.h"
 #include "proxy/tunnel.h"
@@ -76,8 +77,9 @@ on_tunnelled(void *arg, enum tunnel_end how, struct str first)
 	struct conn *c = arg;
 
 	conn_take_back(c);
-	if (how == TUNNEL_HTTP) {
-		conn_go_on(c, carry_http(c, first));
+	if (how == TUNNEL_HTTP || how == TUNNEL_TLS) {
+		conn_go_on(c, how == TUNNEL_HTTP ? carry_http(c, first)
+						 : intercept_begin(c, first));
 		return;
 	}
 	conn_drop_carrier(c);
@@ -92,13 +94,14 @@ carry_tunnel(struct conn *c)
 {
 	struct request *rq = c->rq;
 	struct exchange *x = c->x;
+	struct stream *origin = c->origin != NULL ? &c->origin->stream : NULL;
 	struct str early = str_sub(buf_view(&rq->in), rq->heard.used, rq->in.n);
 
 	exchange_forget_head(x); /* its bytes go with the request */
-	stream_limit(&c->origin->stream, &x->lease.quota);
+	if (origin != NULL)
+		stream_limit(origin, &x->lease.quota);
 	c->tunnel = mem_alloc(sizeof(*c->tunnel));
-	tunnel_start(
-	    c->tunnel, c->e, x, &c->client, &c->origin->stream, early, on_tunnelled, c);
+	tunnel_start(c->tunnel, c->e, x, &c->client, origin, early, on_tunnelled, c);
 	conn_drop_request(c);
 	return WAIT;
 }

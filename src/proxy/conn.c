@@ -27,7 +27,9 @@ source_text(const struct conn *c, char out[static ADDR_TEXT])
 const struct door *
 conn_door(const struct conn *c)
 {
-	return c->outer != NULL ? c->door->inside : c->door;
+	if (c->outer == NULL)
+		return c->door;
+	return c->outer->route != NULL ? &door_in_place : c->door->inside;
 }
 
 const char *
@@ -152,9 +154,13 @@ conn_cancel(struct conn *c)
 		settle_end(c->x->spend);
 	counter_cancel(c->counter);
 	tls_cancel(c->shaking);
+	mint_cancel(c->minting);
+	leaf_unref(c->leaf);
 	origin_close(c->e->loop, c->dialled);
 	c->counter = NULL;
 	c->shaking = NULL;
+	c->minting = NULL;
+	c->leaf = NULL;
 	c->lookup = NULL;
 	c->reach = NULL;
 	c->dialled = NULL;
@@ -229,6 +235,14 @@ one_less(struct engine *e)
 		e->emptied(e->emptied_arg);
 }
 
+/* TLS without a close_notify is one that was cut; between two requests nothing is. */
+static void
+say_goodbye(struct conn *c)
+{
+	if (c->client.fd >= 0 && c->x == NULL && stream_is_tls(&c->client))
+		stream_shut(&c->client);
+}
+
 enum next
 conn_close(struct conn *c)
 {
@@ -238,6 +252,7 @@ conn_close(struct conn *c)
 		return END;
 	c->is_closed = true;
 	conn_cancel(c);
+	say_goodbye(c);
 	conn_end_exchange(c, &c->x);
 	conn_end_exchange(c, &c->outer);
 	conn_drop_carrier(c);
@@ -312,7 +327,8 @@ conn_on_origin(void *arg, unsigned what)
 	struct conn *c = arg;
 
 	if (c->outer == NULL || c->x != NULL || c->stage != STAGE_GREET ||
-	    (what & (STREAM_READ | STREAM_HUP)) == 0)
+	    (what & (STREAM_READ | STREAM_HUP)) == 0 ||
+	    stream_is_quiet(&c->origin->stream)) /* TLS has words of its own */
 		return;
 	c->outer->closed_by = CLOSE_ORIGIN;
 	conn_close(c);
@@ -322,6 +338,8 @@ void
 conn_take_back(struct conn *c)
 {
 	stream_attach(&c->client, on_client, c);
+	if (c->origin == NULL)
+		return;
 	stream_attach(&c->origin->stream, conn_on_origin, c);
 	stream_limit(&c->origin->stream, NULL);
 }

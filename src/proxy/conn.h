@@ -10,6 +10,7 @@
 #define WEIR_PROXY_CONN_H
 
 #include "net/datagram.h"
+#include "net/tls_server.h"
 #include "proxy/door.h"
 #include "wire/body.h"
 
@@ -23,14 +24,17 @@ enum stage {
 	STAGE_DIAL,    /* vetted -> origin */
 	STAGE_JUDGE,   /* all that is known -> allow */
 	STAGE_CARRY,   /* tunnel | forward */
+	STAGE_PROVE,   /* interception: TLS with the origin */
+	STAGE_LEAF,    /* a certificate in its name */
+	STAGE_ACCEPT,  /* TLS with the client */
 	STAGE_HOLD,    /* weir's own answer is to come late */
 	STAGE_ANSWER,  /* weir's own answer is on its way */
 	STAGE_RECORD,  /* the exchange ends */
 	STAGE_LINGER,  /* nothing is read any more, but the client may still be reading */
+	STAGE_OPEN,    /* it is written that a credential will go */
 	/* at the gateway alone: */
 	STAGE_BODY,    /* the whole request, understood */
 	STAGE_RESERVE, /* what it can cost is held */
-	STAGE_OPEN,    /* it is written that a credential will go */
 	STAGE_SHAKE,   /* TLS with the provider */
 };
 
@@ -91,15 +95,18 @@ struct conn {
 	uint32_t lingered;
 	struct request *rq; /* NULL while idle or tunnelling */
 	struct exchange *x;
-	struct exchange *outer; /* the CONNECT whose tunnel carries plain HTTP */
-	struct caller *who;     /* the identity last seen, and its seat; or NULL */
-	struct timer until;     /* who's deadline */
+	struct exchange
+	    *outer;         /* the CONNECT whose tunnel carries requests that weir sees */
+	struct caller *who; /* the identity last seen, and its seat; or NULL */
+	struct timer until; /* who's deadline */
 	struct ledger_op *asked;
 	struct lookup *lookup;
 	enum next (*found)(struct conn *c, const struct found *found); /* is told */
 	struct reach *reach;
 	struct origin *dialled; /* what it reaches into */
 	struct origin *origin;
+	struct mint_wait *minting;
+	struct leaf *leaf; /* to be shown to the client */
 	struct tunnel *tunnel;
 	struct forward *forward;
 	/* at the gateway: */

@@ -99,6 +99,7 @@ bool door_ends(const struct exchange *x);
 
 extern const struct door door_http;
 extern const struct door door_gateway;
+extern const struct door door_in_place; /* calls inside a tunnel to their provider */
 extern const struct door door_socks;
 extern const struct door door_dns, door_dns_udp;
 extern const struct door door_transparent;

@@ -54,6 +54,50 @@ gateway_hear(
 	return HEARD_ASK;
 }
 
+/* ---- in place: what a provider's own client asks of the provider's own host */
+
+/* As the gateway's door would have it: the provider's path instead of the upstream's. */
+static bool
+take_path(struct exchange *x, const struct route *r)
+{
+	struct buf b;
+
+	if (!str_starts(x->ask.path, r->base) || !path_is_canonical(x->ask.path))
+		return false;
+	buf_init(&b, r->path.n + x->ask.path.n);
+	buf_str(&b, r->path);
+	buf_str(&b, str_sub(x->ask.path, r->base.n, x->ask.path.n));
+	x->ask.path = arena_str(&x->arena, buf_view(&b));
+	buf_fini(&b);
+	return x->ask.path.p != NULL;
+}
+
+static enum heard
+in_place_hear(
+    struct hearing *h, struct exchange *x, const struct exchange *outer, struct str in)
+{
+	enum heard heard = door_read_head(h, x, in);
+	const char *why = NULL;
+
+	x->kind = RECORD_GATEWAY;
+	if (heard != HEARD_ASK)
+		return heard;
+	x->reason =
+	    ask_inside(&x->ask, &outer->ask.host, outer->ask.port, true, x->head, &why);
+	if (x->reason != REASON_NONE)
+		return door_refused(x, x->reason, why);
+	x->route = routes_of_host(x->snapshot->routes, &x->ask.host, x->ask.port);
+	if (x->route == NULL)
+		return door_refused(x, REASON_METERED_HOST, NULL);
+	if (!take_path(x, x->route))
+		return malformed(x, "no plain path of the provider's");
+	x->ask.host = x->route->host;
+	x->ask.port = x->route->port;
+	return HEARD_ASK;
+}
+
+/* ---- whose */
+
 /* On a laptop nothing can be a token: an SDK insists on some key, and any will do. */
 static bool
 knows_tokens(const struct snapshot *s)
@@ -249,6 +293,18 @@ gateway_may_follow(const struct exchange *x)
 	       reason_row(x->reason)->type != TYPE_LIMIT &&
 	       (!has_body || (x->spend != NULL && x->spend->is_read));
 }
+
+const struct door door_in_place = {
+	.name = "gateway",
+	.way = gateway_way,
+	.begin = door_begin,
+	.hear = in_place_hear,
+	.brings = door_brings_nothing, /* who asks is its tunnel's */
+	.answer = gateway_answer,
+	.status = gateway_status,
+	.may_follow = gateway_may_follow,
+	.refuse = gateway_refuse,
+};
 
 const struct door door_gateway = {
 	.name = "gateway",

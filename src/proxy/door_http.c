@@ -76,9 +76,10 @@ whole_head(struct exchange *x, const struct exchange *outer)
 
 	if (str_eq(x->head->method, STR("CONNECT")))
 		x->kind = RECORD_CONNECT;
-	x->reason = outer == NULL ? ask_proxy(&x->ask, x->head, &why)
-				  : ask_inside(&x->ask, &outer->ask.host, outer->ask.port,
-					x->head, &why);
+	x->reason = outer == NULL
+			? ask_proxy(&x->ask, x->head, &why)
+			: ask_inside(&x->ask, &outer->ask.host, outer->ask.port,
+			      outer->first.protocols == PROTOCOL_HTTPS, x->head, &why);
 	if (x->reason == REASON_NONE)
 		return HEARD_ASK;
 	x->error = why;

@@ -6,8 +6,10 @@
 
 #include "audit/journal.h"
 #include "ledger/ledger.h"
+#include "net/mint.h"
 #include "net/relay.h"
 #include "net/resolver.h"
+#include "net/tls_server.h"
 #include "proxy/origin.h"
 #include "proxy/snapshot.h"
 #include "proxy/tls_home.h"
@@ -27,11 +29,13 @@ struct engine {
 	struct resolver *resolver;
 	struct pipes *pipes;
 	struct origins origins;
-	struct origins providers;  /* the gateway's, of the present configuration */
-	struct tls_home *tls;      /* towards providers; NULL: there are none */
-	struct journal *journal;   /* shared by all workers */
-	struct limits *limits;     /* shared by all workers */
-	struct sessions *sessions; /* shared by all workers */
+	struct origins providers;      /* the gateway's, of the present configuration */
+	struct tls_home *tls;          /* towards origins; NULL: there are none */
+	struct tls_server *tls_server; /* towards clients, in place of origins */
+	struct mint *mint;             /* shared: the certificates for that */
+	struct journal *journal;       /* shared by all workers */
+	struct limits *limits;         /* shared by all workers */
+	struct sessions *sessions;     /* shared by all workers */
 	struct tokens *tokens;     /* shared: token -> struct grant, by its snapshot */
 	struct sums *sums;         /* shared by all workers */
 	struct uploads *uploads;   /* shared by all workers */

@@ -101,6 +101,13 @@ own_rules(struct exchange *x)
 	return x->rules;
 }
 
+/* Of a provider that is metered in place. */
+static const struct route *
+route_of(const struct exchange *x, const struct snapshot *s)
+{
+	return routes_of_host(s->routes, &x->ask.host, x->ask.port);
+}
+
 bool
 exchange_admit(struct exchange *x)
 {
@@ -110,9 +117,10 @@ exchange_admit(struct exchange *x)
 		x->reason = REASON_PROFILE_UNKNOWN;
 		return false;
 	}
-	if (match_admit(x->rules, &f, &x->arena, &x->admitted, &x->verdict, NULL))
-		return true;
-	return refused(x);
+	if (!match_admit(x->rules, &f, &x->arena, &x->admitted, &x->verdict, NULL))
+		return refused(x);
+	x->route = x->admitted.is_metered ? route_of(x, x->snapshot) : NULL;
+	return true;
 }
 
 bool
@@ -286,6 +294,33 @@ exchange_foresee(struct exchange *x)
 	return may;
 }
 
+bool
+exchange_inject(struct exchange *x, bool is_tls)
+{
+	const struct rule *by = x->verdict.injector;
+	struct injection_ask ask = {
+		.vault = x->snapshot->vault,
+		.how = by != NULL ? by->inject : NULL,
+		.host = &x->ask.host,
+		.path = x->ask.path,
+		.query = x->ask.query,
+		.head = x->head,
+		.has_session = x->grant != NULL,
+		.tenant = x->grant != NULL ? x->grant->tenant : STR(""),
+		.is_tls = is_tls,
+		.arena = &x->arena,
+	};
+	const char *why;
+
+	if (ask.vault->n == 0)
+		return true;
+	x->reason = injection_judge(&x->injection, &ask, &why);
+	if (x->reason == REASON_NONE)
+		return true;
+	x->error = why;
+	return false;
+}
+
 void
 exchange_shrink(struct exchange *x)
 {
@@ -339,14 +374,18 @@ judge_again(const struct exchange *x, struct snapshot *s, struct admitted *in,
 
 	if (rules == NULL)
 		return false;
-	if (!match_admit(rules, &f, a, in, v, NULL) ||
-	    !is_address_open(rules, &f, in, at, &s->place, v))
+	if (!match_admit(rules, &f, a, in, v, NULL))
+		return false;
+	if (x->route != NULL && !in->is_metered)
+		return false; /* a provider's no more, and nothing was vetted */
+	if (!in->is_metered && !is_address_open(rules, &f, in, at, &s->place, v))
 		return false;
 	/* its requests are judged one by one */
-	if (x->first.protocols == PROTOCOL_HTTP)
+	if (x->first.protocols == PROTOCOL_HTTP && !x->ask.has_request)
 		return (in->protocols & PROTOCOL_HTTP) != 0;
 	match_judge(rules, &f, a, at, &s->place, v, NULL);
-	return v->allow;
+	/* what flows unseen cannot be seen any more */
+	return v->allow && (!v->needs_sight || (x->flags & FLAG_INTERCEPTED) != 0);
 }
 
 static void
@@ -376,11 +415,20 @@ exchange_vet_upstream(struct exchange *x)
 bool
 exchange_renew(struct exchange *x, struct snapshot *s)
 {
+	bool was_metered = x->route != NULL;
+
 	if (x->snapshot == s)
 		return true;
 	move_to(x, s); /* before the verdict: its rule must be the snapshot's */
 	x->verdict = (struct verdict){ .max_body = -1 };
-	return exchange_admit(x) && exchange_vet_upstream(x);
+	if (!exchange_admit(x))
+		return false;
+	if (x->admitted.is_metered)
+		return true;
+	if (!was_metered)
+		return exchange_vet_upstream(x);
+	x->reason = REASON_POLICY_CHANGED; /* a provider's no more: nothing was dialled */
+	return false;
 }
 
 bool
@@ -403,6 +451,7 @@ exchange_rejudge(struct exchange *x, struct snapshot *s)
 	} else if (v.allow) { /* else plain HTTP in a tunnel keeps its verdict */
 		v.allow_methods = STR_NONE;
 		x->verdict = v;
+		x->route = in.is_metered ? route_of(x, s) : NULL;
 		move_to(x, s);
 		stays = may_send(x);
 	}
@@ -454,6 +503,8 @@ static const struct {
 	{ FLAG_COUNTED, "counted" },
 	{ FLAG_PARENT, "parent" },
 	{ FLAG_DLP, "dlp" },
+	{ FLAG_INTERCEPTED, "intercepted" },
+	{ FLAG_DISTRUSTED, "client_distrusts_ca" },
 };
 
 static_assert(sizeof(flags) / sizeof(flags[0]) <= RECORD_FLAGS, "a record holds all");
@@ -486,7 +537,8 @@ fill_target(struct record *r, const struct exchange *x)
 	if (x->verdict.allow)
 		r->protocol = protocol_name(x->verdict.protocol);
 	else if (x->ask.has_request)
-		r->protocol = protocol_name(PROTOCOL_HTTP);
+		r->protocol = protocol_name(
+		    exchange_is_inside_tls(x) ? PROTOCOL_HTTPS : PROTOCOL_HTTP);
 }
 
 static void

@@ -13,6 +13,7 @@
 #include "policy/ask.h"
 #include "proxy/caller.h"
 #include "proxy/engine.h"
+#include "proxy/injection.h"
 #include "proxy/route.h"
 
 struct conn;  /* proxy/conn.h */
@@ -32,9 +33,11 @@ enum flag {
 	FLAG_REPORTED_OFF = 128,
 	FLAG_MODEL_UNPRICED = 256, /* the one that answered */
 	FLAG_STREAM_CUT = 512,
-	FLAG_COUNTED = 1024, /* the provider's token counter was asked */
-	FLAG_PARENT = 2048,  /* it went through the parent proxy */
-	FLAG_DLP = 4096,     /* something in it was, or looked like, a secret */
+	FLAG_COUNTED = 1024,     /* the provider's token counter was asked */
+	FLAG_PARENT = 2048,      /* it went through the parent proxy */
+	FLAG_DLP = 4096,         /* something in it was, or looked like, a secret */
+	FLAG_INTERCEPTED = 8192, /* its TLS was opened here */
+	FLAG_DISTRUSTED = 16384, /* and the client would not have it */
 };
 
 /* What a tunnel's first bytes said; protocols 0: they are still to come. */
@@ -78,7 +81,8 @@ struct exchange {
 	const struct ruleset
 	    *rules; /* who's, once asked for; the arena's or the snapshot's */
 
-	/* at the gateway: which provider, or NULL; its call's money */
+	/* at the gateway, or metered in place: which provider, or NULL; its call's money
+	 */
 	const struct route *route;
 	struct spend *spend;              /* the connection's; NULL: no call */
 	const struct record_money *money; /* set for the record */
@@ -86,6 +90,7 @@ struct exchange {
 	/* DECIDE, RESOLVE, JUDGE */
 	struct admitted admitted;
 	struct verdict verdict;
+	struct injection injection; /* what goes into the request */
 	struct vetted *vetted; /* the arena's; NULL until known and in an idle tunnel */
 	char *canonical;       /* end of the CNAME chain when it differs; owned */
 	const char *dropped;   /* why the answer was refused; static */
@@ -120,6 +125,12 @@ exchange_is_tunnel(const struct exchange *x)
 /* On whose account it is: a session's family, or the client where there is none; bytes
  * that no other one has. */
 void exchange_account(const struct exchange *x, struct buf *out);
+/* Is it a request in a TLS that was opened here? */
+static inline bool
+exchange_is_inside_tls(const struct exchange *x)
+{
+	return x->ask.has_request && x->first.protocols == PROTOCOL_HTTPS;
+}
 
 /* A tunnel's: the bytes of its head go away. */
 void exchange_forget_head(struct exchange *x);
@@ -144,6 +155,8 @@ bool exchange_judge(struct exchange *x) MUST_CHECK;
  * whatever the address is neither looked up nor dialled.  False: x->reason.
  */
 bool exchange_foresee(struct exchange *x) MUST_CHECK;
+/* JUDGE: what the deciding rule puts in.  False: x->reason. */
+bool exchange_inject(struct exchange *x, bool is_tls) MUST_CHECK;
 /* An idle tunnel keeps the dossier only, not what judging needed. */
 void exchange_shrink(struct exchange *x);
 /*

@@ -23,12 +23,14 @@ flow_init(struct flow *f, const struct http_head *head, bool is_chunked)
 	*f = (struct flow){ .is_chunked = is_chunked, .max = -1 };
 	body_reader_init(&f->in, head);
 	buf_init(&f->pending, PENDING_MAX);
+	buf_init(&f->clean, PENDING_MAX);
 }
 
 void
 flow_fini(struct flow *f)
 {
 	buf_fini(&f->pending);
+	buf_fini(&f->clean);
 }
 
 static void
@@ -104,6 +106,21 @@ sift(struct flow *f, struct str piece[static PIECES], size_t *n, size_t *sum, bo
 	return true;
 }
 
+/* In their place the one that may pass; what may be a secret's beginning waits. */
+static void
+scrub(
+    struct flow *f, bool is_last, struct str piece[static PIECES], size_t *n, size_t *sum)
+{
+	buf_reset(&f->clean);
+	for (size_t i = 0; i < *n; i++)
+		scrub_feed(f->scrub, piece[i], &f->clean);
+	if (is_last)
+		scrub_end(f->scrub, &f->clean);
+	piece[0] = buf_view(&f->clean);
+	*n = 1;
+	*sum = f->clean.n;
+}
+
 enum flow_result
 flow_feed(struct flow *f, struct stream *to, struct str head, struct str in, size_t *used)
 {
@@ -122,6 +139,8 @@ flow_feed(struct flow *f, struct stream *to, struct str head, struct str in, siz
 			return FLOW_OVER;
 		if (f->sieve != NULL && !sift(f, piece, &n, &sum, r == BODY_DONE))
 			return FLOW_CAUGHT;
+		if (f->scrub != NULL)
+			scrub(f, r == BODY_DONE, piece, &n, &sum);
 		put(&g, head);
 		head = STR_NONE;
 		if (sum > 0 && f->is_chunked) {
@@ -149,10 +168,21 @@ bool
 flow_end(struct flow *f, struct stream *to)
 {
 	struct gather g = { .n = 0 };
+	char text[BODY_CHUNK_HEAD];
+	struct str piece[PIECES];
+	size_t n = 0, sum = 0;
 
 	if (!body_may_end(&f->in))
 		return false;
 	f->is_done = true;
+	if (f->scrub != NULL)
+		scrub(f, true, piece, &n, &sum);
+	if (sum > 0 && f->is_chunked)
+		put(&g, (struct str){ text, body_chunk_head(text, sum) });
+	if (sum > 0)
+		put(&g, piece[0]);
+	if (sum > 0 && f->is_chunked)
+		put(&g, STR("\r\n"));
 	if (f->is_chunked)
 		put(&g, STR("0\r\n\r\n"));
 	return send_all(f, to, &g);

@@ -9,6 +9,7 @@
 #define WEIR_PROXY_FLOW_H
 
 #include "net/stream.h"
+#include "proxy/scrub.h"
 #include "proxy/sieve.h"
 #include "wire/body.h"
 
@@ -19,6 +20,8 @@ struct flow {
 	struct buf pending;  /* what the receiver has not taken yet */
 	int64_t max;         /* a longer body is FLOW_OVER; -1: no limit */
 	struct sieve *sieve; /* what it must pass; the owner's, or NULL */
+	struct scrub *scrub; /* takes a secret out of it; the owner's, or NULL */
+	struct buf clean;    /* what that lets pass */
 	uint64_t payload;    /* bytes of body so far */
 	uint64_t written;    /* bytes given to the receiver, framing and head too */
 };

@@ -41,6 +41,8 @@ forward_cancel(struct forward *f)
 	flow_fini(&f->up);
 	flow_fini(&f->down);
 	sieve_fini(&f->sieve);
+	if (f->down.scrub != NULL)
+		scrub_fini(&f->scrub);
 	buf_fini(&f->head);
 }
 
@@ -113,7 +115,8 @@ found_text(struct forward *f)
 		return "a secret that weir holds is in the request";
 	if (str_eq(str_of(kind), STR(SIEVE_CODED)))
 		return "the body is in a coding that hides what is in it";
-	snprintf(text, sizeof(text), "the request has what looks like a secret: %s", kind);
+	snprintf(
+	    text, sizeof(text), "the request has what looks like a secret: %s", kind);
 	return arena_str(&f->x->arena, str_of(text)).p;
 }
 
@@ -260,6 +263,8 @@ head_text(struct forward *f, bool is_chunked)
 	buf_reset(&f->e->text);
 	if (!remake_response(&f->e->text, &f->response, f->x->head->minor, &how))
 		return STR_NONE;
+	if (f->down.scrub != NULL)
+		scrub_text(&f->scrub, f->e->text.p, f->e->text.n);
 	return buf_view(&f->e->text);
 }
 
@@ -372,6 +377,17 @@ upgrade(struct forward *f, struct str rest)
 	buf_fini(&f->head);
 }
 
+/* What cannot be looked through may hold the credential. */
+static bool
+is_readable(const struct forward *f)
+{
+	const struct http_field *coding =
+	    http_field(&f->response, STR("Content-Encoding"));
+
+	return f->down.scrub == NULL || coding == NULL ||
+	       str_eq_nocase(coding->value, STR("identity"));
+}
+
 /* The final head: how the body will be framed, and whether connections may go on. */
 static bool
 begin_answer(struct forward *f)
@@ -380,6 +396,11 @@ begin_answer(struct forward *f)
 	    f->response.framing == HTTP_LENGTH || f->response.framing == HTTP_NO_BODY;
 	bool is_old = f->x->head->minor == 0;
 
+	if (!is_readable(f)) {
+		fail(f, REASON_UPSTREAM_MALFORMED, CLOSE_WEIR,
+		    "the answer has a coding that was not asked for");
+		return false;
+	}
 	f->has_head = f->has_answered = true;
 	f->is_client_kept = f->x->head->is_kept && (has_end || !is_old) &&
 			    !f->e->is_draining && !f->is_up_broken &&
@@ -692,21 +713,22 @@ on_origin(void *arg, unsigned what)
 		arm(f);
 }
 
-static struct str
-request_text(struct forward *f)
+/* is_whole: with what is put in. */
+static bool
+put_request(struct forward *f, struct buf *to, bool is_whole)
 {
 	struct remake how = {
 		.via = f->x->snapshot->settings->name,
 		.arena = &f->x->arena,
+		.port = exchange_is_inside_tls(f->x) ? 443 : 80,
 		.strips_rewriters = f->x->verdict.strip_rewriters,
 		.is_upgrade = f->x->ask.wants_websocket,
 		.is_chunked = f->x->head->framing == HTTP_CHUNKED,
+		.injection = f->x->injection.how != NULL ? &f->x->injection : NULL,
+		.is_bare = !is_whole,
 	};
 
-	buf_reset(&f->e->text);
-	if (!remake_request(&f->e->text, f->x->head, &f->x->ask, &how))
-		return STR_NONE;
-	return buf_view(&f->e->text);
+	return remake_request(to, f->x->head, &f->x->ask, &how);
 }
 
 static int64_t
@@ -730,17 +752,40 @@ may_leave(struct forward *f, struct str head)
 	return may;
 }
 
+/* What is put in is looked at by nobody, and its memory is wiped.  False: over, or a
+ * pipe. */
+static bool
+send_injected(struct forward *f, struct str rest)
+{
+	struct buf head = { .max = f->e->text.max };
+	bool goes_on = false;
+
+	head.is_secret = f->up.pending.is_secret = true;
+	if (put_request(f, &head, true))
+		goes_on = feed_up(f, buf_view(&head), rest);
+	else
+		fail(f, REASON_OVERLOADED, CLOSE_WEIR, "no room for the request head");
+	buf_fini(&head);
+	return goes_on;
+}
+
+static bool
+send_head(struct forward *f, struct str rest)
+{
+	return f->x->injection.how != NULL ? send_injected(f, rest)
+					   : feed_up(f, buf_view(&f->e->text), rest);
+}
+
 /* The request's head, and as much of its body as is there. */
 static void
 send_request(struct forward *f, struct str rest)
 {
-	struct str head = request_text(f);
-
-	if (head.n == 0)
+	buf_reset(&f->e->text);
+	if (!put_request(f, &f->e->text, false))
 		fail(f, REASON_OVERLOADED, CLOSE_WEIR, "no room for the request head");
-	else if (!may_leave(f, head))
+	else if (!may_leave(f, buf_view(&f->e->text)))
 		(void)caught(f);
-	else if (feed_up(f, head, rest) && pump_up(f))
+	else if (send_head(f, rest) && pump_up(f))
 		arm(f);
 }
 
@@ -787,6 +832,10 @@ forward_start(struct forward *f, struct engine *e, struct exchange *x,
 		.arg = arg };
 	flow_init(&f->up, x->head, x->head->framing == HTTP_CHUNKED);
 	flow_init(&f->down, x->head, false);
+	if (x->injection.how != NULL) {
+		scrub_init(&f->scrub, x->injection.what->known);
+		f->down.scrub = &f->scrub;
+	}
 	buf_init(&f->head, x->snapshot->response_limit.head + SCRATCH);
 	http_reader_init(&f->reader, HTTP_RESPONSE, &x->snapshot->response_limit);
 	timer_init(&f->timer, on_timer, f);

@@ -28,6 +28,7 @@ struct forward {
 	struct buf *more; /* the owner's: what came behind the request's body */
 	struct flow up, down;
 	struct sieve sieve; /* of what goes up */
+	struct scrub scrub; /* of a credential that was put in */
 	struct http_reader reader;
 	struct buf head; /* a response head that comes in pieces */
 	struct http_head response;

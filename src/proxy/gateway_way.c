@@ -15,14 +15,14 @@
 #include "proxy/greet.h"
 #include "proxy/hold.h"
 #include "proxy/judge.h"
+#include "proxy/opening.h"
 #include "proxy/own.h"
 #include "proxy/purse.h"
 #include "proxy/stages.h"
 #include "proxy/who.h"
 
 #define MINUTE ((msec)60000)
-#define WRITE_MS ((msec)5000) /* a disk may stand still for so long */
-#define LATE_MS ((msec)1000)  /* a request may be on its way for so long */
+#define LATE_MS ((msec)1000) /* a request may be on its way for so long */
 
 /* ---- DECIDE */
 
@@ -242,44 +242,6 @@ body_is_late(struct conn *c)
 
 static enum next reserve(struct conn *c);
 
-/* That it goes, though nothing has let it through yet; false: the journal has no place.
- */
-static bool
-says_it_goes(struct conn *c)
-{
-	struct exchange *x = c->x;
-	enum reason reason = x->reason;
-	bool is_said;
-
-	x->reason = REASON_NONE;
-	x->verdict.allow = true;
-	is_said = conn_says(&x->trailed);
-	x->verdict.allow = false;
-	x->reason = reason;
-	if (is_said)
-		trail_opened(&c->e->trail, &x->trailed);
-	return is_said;
-}
-
-/* done() when that is in the file.  False: there is nothing to wait for. */
-static bool
-waits_for_record(struct conn *c, void (*done)(void *arg, bool is_written))
-{
-	c->written = journal_wait_start(c->e->journal, c->e->loop, done, c);
-	if (c->written == NULL)
-		return false;
-	timer_set(c->e->loop, &c->timer, WRITE_MS);
-	return true;
-}
-
-static void
-has_waited(struct conn *c)
-{
-	journal_wait_cancel(c->written);
-	c->written = NULL;
-	timer_clear(&c->timer);
-}
-
 static void
 on_counted(void *arg, uint64_t tokens)
 {
@@ -340,8 +302,8 @@ counts(struct conn *c)
 		c->x->snapshot->settings->limits_client_connecting))
 		return false;
 	c->has_connecting = true;
-	if (says_it_goes(c))
-		return waits_for_record(c, on_counter_written) || asks_counter(c);
+	if (opening_say(c))
+		return opening_wait(c, on_counter_written) || asks_counter(c);
 	conn_end_connecting(c);
 	return false;
 }
@@ -350,7 +312,7 @@ counts(struct conn *c)
 static enum next
 reserve_is_late(struct conn *c)
 {
-	has_waited(c);
+	opening_waited(c);
 	conn_end_connecting(c);
 	return answer_refuse(c, c->x->reason);
 }
@@ -418,33 +380,6 @@ gate_reserve(struct conn *c)
 		return reserve(c);
 	own_check(s, on_owned, c);
 	return WAIT;
-}
-
-/* ---- OPEN: in the file, before anything of it leaves */
-
-static void
-on_written(void *arg, bool is_written)
-{
-	struct conn *c = arg;
-
-	c->written = NULL;
-	timer_clear(&c->timer);
-	conn_go_on(c, is_written ? NEXT : answer_refuse(c, REASON_AUDIT_UNAVAILABLE));
-}
-
-static enum next
-gate_open(struct conn *c)
-{
-	if (!says_it_goes(c))
-		return answer_refuse(c, REASON_AUDIT_UNAVAILABLE);
-	return waits_for_record(c, on_written) ? WAIT : NEXT;
-}
-
-static enum next
-open_is_late(struct conn *c)
-{
-	has_waited(c);
-	return answer_refuse(c, REASON_AUDIT_UNAVAILABLE);
 }
 
 /* ---- DIAL */
@@ -591,8 +526,8 @@ const struct stage_row gateway_way[] = {
 	[STAGE_BODY] = { "body", gate_body, STAGE_RESERVE, stage_told, body_is_late },
 	[STAGE_RESERVE] = { "reserve", gate_reserve, STAGE_OPEN, stage_told_meanwhile,
 	    reserve_is_late },
-	[STAGE_OPEN] = { "open", gate_open, STAGE_RESOLVE, stage_told_meanwhile,
-	    open_is_late },
+	[STAGE_OPEN] = { "open", opening_stage, STAGE_RESOLVE, stage_told_meanwhile,
+	    opening_late },
 	[STAGE_RESOLVE] = { "resolve", stage_resolve, STAGE_DIAL, stage_told_meanwhile,
 	    NULL },
 	[STAGE_DIAL] = { "dial", gate_dial, STAGE_SHAKE, stage_told_meanwhile, NULL },

@@ -32,6 +32,10 @@ begin_exchange(struct conn *c)
 	    exchange_begin(c->e, c->door->name, c->outer != NULL ? c->outer->id : NULL);
 	c->x->conn = c;
 	c->x->share = c->share;
+	if (c->outer != NULL) {
+		c->x->first = c->outer->first;
+		c->x->first.other_sni = NULL; /* the tunnel's own */
+	}
 	if (c->x->has_place)
 		trail_begin(&c->e->trail, &c->x->trailed);
 	timer_set(c->e->loop, &c->timer, c->x->snapshot->settings->limits_head_timeout);

@@ -7,7 +7,9 @@
 #include "proxy/answer.h"
 #include "proxy/carry.h"
 #include "proxy/greet.h"
+#include "proxy/intercept.h"
 #include "proxy/literal.h"
+#include "proxy/opening.h"
 #include "proxy/stages.h"
 #include "proxy/who.h"
 
@@ -48,8 +50,12 @@ stage_decide(struct conn *c)
 	if (conn_door(c)->answer != NULL &&
 	    (status = conn_door(c)->answer(&c->out, x)) != 0)
 		return answered(c, status);
-	if (c->outer == NULL)
-		return NEXT;
+	if (c->outer == NULL) /* a provider is dialled call by call */
+		return x->admitted.is_metered ? conn_jump(c, STAGE_JUDGE) : NEXT;
+	if (c->origin == NULL) { /* found when its TLS was opened */
+		x->error = c->outer->error;
+		return answer_refuse(c, REASON_UPSTREAM_TLS_FAILED);
+	}
 	exchange_dialled(x, c->outer->has_upstream ? &c->origin->to : NULL, true);
 	if (!exchange_vet_upstream(x))
 		return answer_refuse(c, x->reason);
@@ -134,6 +140,21 @@ stage_judge(struct conn *c)
 	return NEXT;
 }
 
+/* ---- OPEN ---- */
+
+/* Only what carries a credential waits for its record. */
+static enum next
+stage_open(struct conn *c)
+{
+	struct exchange *x = c->x;
+
+	if (!x->ask.has_request)
+		return NEXT;
+	if (!exchange_inject(x, c->origin->tls != NULL))
+		return answer_refuse(c, x->reason);
+	return x->injection.how != NULL ? opening_stage(c) : NEXT;
+}
+
 /* ---- the way ---- */
 
 const struct stage_row origin_way[] = {
@@ -146,8 +167,13 @@ const struct stage_row origin_way[] = {
 	[STAGE_LITERAL] = { "literal", stage_literal, STAGE_DIAL, stage_told_meanwhile,
 	    NULL },
 	[STAGE_DIAL] = { "dial", stage_dial, STAGE_JUDGE, stage_told_meanwhile, NULL },
-	[STAGE_JUDGE] = { "judge", stage_judge, STAGE_CARRY, NULL, NULL },
+	[STAGE_JUDGE] = { "judge", stage_judge, STAGE_OPEN, NULL, NULL },
+	[STAGE_OPEN] = { "open", stage_open, STAGE_CARRY, stage_told_meanwhile,
+	    opening_late },
 	[STAGE_CARRY] = { "carry", carry_start, STAGE_RECORD, NULL, NULL },
+	[STAGE_PROVE] = { "prove", intercept_prove, STAGE_LEAF, NULL, NULL },
+	[STAGE_LEAF] = { "leaf", intercept_leaf, STAGE_ACCEPT, NULL, NULL },
+	[STAGE_ACCEPT] = { "accept", intercept_accept, STAGE_GREET, NULL, NULL },
 	[STAGE_HOLD] = { "hold", answer_hold, STAGE_ANSWER, NULL, answer_held },
 	[STAGE_ANSWER] = { "answer", answer_send, STAGE_RECORD, stage_told, answer_late },
 	[STAGE_RECORD] = { "record", stage_record, STAGE_GREET, NULL, NULL },

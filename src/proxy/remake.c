@@ -79,8 +79,8 @@ put_request_line(struct buf *out, const struct http_head *head, const struct ask
 	buf_str(out, ask->path);
 	put_query(out, ask->query, how->strips_rewriters);
 	buf_text(out, " HTTP/1.1\r\n");
-	put_field(
-	    out, STR("Host"), str_of(authority_text(host, &ask->host, ask->port, 80)));
+	put_field(out, STR("Host"),
+	    str_of(authority_text(host, &ask->host, ask->port, how->port)));
 }
 
 static bool
@@ -89,6 +89,8 @@ passes_in_request(const struct http_head *head, size_t i, const struct remake *h
 	struct str name = head->field[i].name;
 
 	if (is_named(name, remade_in_requests))
+		return false;
+	if (how->injection != NULL && injection_drops(how->injection, name))
 		return false;
 	if (how->strips_rewriters && rewrite_field(name) != REWRITES_NOTHING)
 		return false;
@@ -110,6 +112,21 @@ put_max_forwards(struct buf *out, const struct http_head *head)
 		buf_fmt(out, "Max-Forwards: %llu\r\n", (unsigned long long)(n - 1));
 }
 
+static void
+put_passed(struct buf *out, const struct http_field *f, const struct remake *how)
+{
+	if (how->injection == NULL) {
+		put_field(out, f->name, f->value);
+		return;
+	}
+	if (how->is_bare && injection_swaps(how->injection, f->value, how->arena))
+		return;
+	buf_str(out, f->name);
+	buf_add(out, ": ", 2);
+	injection_value(how->injection, f->value, how->arena, out);
+	buf_add(out, "\r\n", 2);
+}
+
 bool
 remake_request(struct buf *out, const struct http_head *head, const struct ask *ask,
     const struct remake *how)
@@ -122,7 +139,9 @@ remake_request(struct buf *out, const struct http_head *head, const struct ask *
 	put_request_line(out, head, ask, how);
 	for (size_t i = 0; i < head->nfield; i++)
 		if (!drop[i] && passes_in_request(head, i, how))
-			put_field(out, head->field[i].name, head->field[i].value);
+			put_passed(out, &head->field[i], how);
+	if (how->injection != NULL && !how->is_bare)
+		injection_fields(how->injection, out);
 	put_max_forwards(out, head);
 	put_via(out, how->via);
 	if (how->is_upgrade)

@@ -9,10 +9,14 @@
 #define WEIR_PROXY_REMAKE_H
 
 #include "policy/ask.h"
+#include "proxy/injection.h"
 
 struct remake {
 	const char *via; /* own pseudonym */
 	struct arena *arena;
+	const struct injection *injection; /* requests: what is put in; NULL: nothing */
+	bool is_bare;          /* requests: without what is put in, to be looked at */
+	uint16_t port;         /* requests: the one that Host need not say */
 	bool strips_rewriters; /* requests: the fields of fields.def do not pass */
 	bool is_upgrade;       /* websocket asked for, or answered by 101 */
 	bool is_chunked;       /* how the body will be framed */

@@ -8,6 +8,8 @@
 #include "meter/home.h"
 #include "policy/metered.h"
 
+#define PATTERN_MEMORY ((size_t)4096)
+
 static void PRINTF_LIKE(5, 6)
     finding(const struct settings *s, const struct provider *row, struct report *rep,
 	const char *code, const char *fmt, ...)
@@ -161,6 +163,35 @@ routes_find(const struct routes *r, struct str path)
 {
 	for (size_t i = 0; i < r->n; i++)
 		if (is_below(path, r->p[i].path))
+			return &r->p[i];
+	return NULL;
+}
+
+/* The settings' patterns, of which there are a few. */
+static bool
+is_host_of(const struct route *r, const struct host *h)
+{
+	struct pattern name = { .kind = PATTERN_NAME, .base = host_str(h) };
+	bool is_its = host_eq(&r->host, h);
+
+	for (size_t i = 0; i < r->row->hosts.n && !is_its; i++) {
+		struct pattern p;
+		enum host_error err;
+		struct arena a;
+		arena_init(&a, PATTERN_MEMORY);
+		is_its = pattern_parse(&p, str_of(r->row->hosts.p[i]), &a, &err) ==
+			     PATTERN_OK &&
+			 pattern_covers(&p, &name);
+		arena_fini(&a);
+	}
+	return is_its;
+}
+
+const struct route *
+routes_of_host(const struct routes *r, const struct host *h, uint16_t port)
+{
+	for (size_t i = 0; i < r->n; i++)
+		if ((port == 0 || r->p[i].port == port) && is_host_of(&r->p[i], h))
 			return &r->p[i];
 	return NULL;
 }

@@ -37,6 +37,9 @@ struct routes *routes_build(
 struct opened route_opened(const struct settings *s);
 void routes_free(struct routes *r); /* NULL is fine */
 const struct route *routes_find(const struct routes *r, struct str path); /* NULL: none */
+/* Whose host it is on that port (0: any); NULL: nobody's. */
+const struct route *routes_of_host(
+    const struct routes *r, const struct host *h, uint16_t port);
 /* Of a path that leads there, what follows the provider's own: "/v1/messages", or empty.
  */
 struct str route_rest(const struct route *r, struct str path);

@@ -163,6 +163,23 @@ load_rules(const struct settings *s, const struct snapshot_inputs *in, struct re
 	    (const char *const *)s->policies.p, s->policies.n, &terms, rep);
 }
 
+/* The certificates made by one that stays are good after a reload, too. */
+static void
+load_ca(struct snapshot *s, struct ca *old, struct report *rep)
+{
+	const struct settings *set = s->settings;
+	struct str cert = { set->tls_intercept_cert.bytes, set->tls_intercept_cert.n };
+	struct str key = { set->tls_intercept_key.bytes, set->tls_intercept_key.n };
+	const char *why;
+
+	if (cert.p == NULL || key.p == NULL)
+		return;
+	if (old != NULL && ca_is_of(old, cert, key))
+		s->ca = ca_ref(old);
+	else if ((s->ca = ca_load(cert, key, &why)) == NULL)
+		settings_refuse(set, rep, "tls.intercept", "bad_ca", why);
+}
+
 /* Providers, what they cost, and by what their certificates are judged. */
 static void
 load_gateway(struct snapshot *s, struct report *rep)
@@ -173,9 +190,9 @@ load_gateway(struct snapshot *s, struct report *rep)
 	    prices_load(&s->prices, set->gateway_prices, rep) != 0)
 		s->prices = NULL; /* what is wrong was said */
 	s->routes = routes_build(set, s->prices, rep);
-	if (s->routes->n > 0)
+	if (s->routes->n > 0 || s->ca != NULL)
 		s->roots = roots_load(set->tls_roots);
-	if ((s->routes->n > 0 && s->roots == NULL) ||
+	if (((s->routes->n > 0 || s->ca != NULL) && s->roots == NULL) ||
 	    (set->tls_roots != NULL && !roots_are_usable(set->tls_roots)))
 		settings_refuse_roots(set, rep);
 }
@@ -195,8 +212,10 @@ destroy(struct snapshot *s)
 	redactor_free(s->redactor);
 	routes_free(s->routes);
 	parent_free(s->parent);
+	vault_free(s->vault);
 	prices_free(s->prices);
 	roots_unref(s->roots);
+	ca_unref(s->ca);
 	static_hosts_free(s->host, s->nhost);
 	settings_free(s->settings);
 	free(s->service);
@@ -245,6 +264,8 @@ snapshot_new(struct settings *set, const struct snapshot_inputs *in, struct repo
 	if (interfaces_read(&s->interfaces) != 0)
 		report_add(rep, SEVERITY_ERROR, (struct mark){ 0 }, STR_NONE,
 		    "no_interfaces", NULL, "the machine's own addresses cannot be read");
+	s->vault = vault_new(set);
+	load_ca(s, in->ca, rep);
 	load_gateway(s, rep);
 	s->parent = parent_build(set, rep);
 	if (set->audit_sign.bytes != NULL &&
@@ -285,8 +306,10 @@ snapshot_moved(struct snapshot *old)
 	s->held = old->held;
 	s->routes = old->routes;
 	s->parent = old->parent;
+	s->vault = old->vault;
 	s->prices = old->prices;
 	s->roots = old->roots;
+	s->ca = old->ca;
 	s->host = old->host;
 	s->nhost = old->nhost;
 	s->request_limit = old->request_limit;

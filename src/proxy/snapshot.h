@@ -13,12 +13,14 @@
 #include "audit/redact.h"
 #include "conf/settings.h"
 #include "meter/price.h"
+#include "net/ca.h"
 #include "net/interfaces.h"
 #include "net/resolver.h"
 #include "policy/keys.h"
 #include "policy/match.h"
 #include "proxy/parent.h"
 #include "proxy/route.h"
+#include "proxy/vault.h"
 
 struct snapshot {
 	atomic_uint refs;
@@ -32,8 +34,10 @@ struct snapshot {
 	const struct known *held; /* what its references name; the redactor's */
 	struct routes *routes;    /* to providers */
 	struct parent *parent;    /* proxy; NULL: there is none */
+	struct vault *vault;      /* what rules put into requests */
 	struct prices *prices;    /* NULL: no provider is metered */
 	struct roots *roots;      /* NULL: nobody is dialled with TLS */
+	struct ca *ca;            /* NULL: no TLS of clients is opened */
 	struct static_host *host; /* dns.hosts */
 	size_t nhost;
 	struct http_limits request_limit, response_limit;
@@ -53,6 +57,8 @@ struct snapshot_inputs {
 	size_t nbuiltin;
 	const struct endpoint *service; /* name servers, open sockets: never dialled */
 	size_t nservice;
+	struct ca
+	    *ca; /* the one in force: kept when it is still what is named; or NULL */
 };
 
 /* dns.* as the resolver wants it; points into the settings and `host`. */

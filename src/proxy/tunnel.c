@@ -219,6 +219,22 @@ keep_other_name(struct tunnel *t, const struct hello *h)
 	f->other_sni = mem_strdup(h->sni.name);
 }
 
+/* To the door, which judges each request for itself; TLS is opened before. */
+static enum step
+hand_back(struct tunnel *t, enum tunnel_end how)
+{
+	struct peek *p = t->peek;
+	struct str first = buf_view(&p->client);
+
+	timer_clear(&p->timer);
+	t->peek = NULL;
+	t->done(t->arg, how, first);
+	buf_fini(&p->client);
+	buf_fini(&p->server);
+	free(p);
+	return END;
+}
+
 /* The first hello decides by policy; a second one must be what the first was. */
 static enum step
 judge_hello(struct tunnel *t, const struct hello *h)
@@ -246,6 +262,8 @@ judge_hello(struct tunnel *t, const struct hello *h)
 			return END;
 		}
 	}
+	if (!p->is_second && t->x->verdict.needs_sight)
+		return hand_back(t, TUNNEL_TLS);
 	p->judged = p->parsed;
 	p->phase = FLUSH;
 	return NEXT;
@@ -269,22 +287,6 @@ read_hello(struct tunnel *t)
 	return END;
 }
 
-/* Plain HTTP goes back to the door: each request in it is judged for itself. */
-static enum step
-hand_back(struct tunnel *t)
-{
-	struct peek *p = t->peek;
-	struct str first = buf_view(&p->client);
-
-	timer_clear(&p->timer);
-	t->peek = NULL;
-	t->done(t->arg, TUNNEL_HTTP, first);
-	buf_fini(&p->client);
-	buf_fini(&p->server);
-	free(p);
-	return END;
-}
-
 static enum step
 peek_client(struct tunnel *t)
 {
@@ -293,7 +295,7 @@ peek_client(struct tunnel *t)
 	if (p->client.n == 0)
 		return read_more(t, t->client, &p->client, 4096);
 	if ((t->x->admitted.protocols & PROTOCOL_HTTP) && p->client.p[0] != TLS_HANDSHAKE)
-		return hand_back(t);
+		return hand_back(t, TUNNEL_HTTP);
 	if (!(t->x->admitted.protocols & PROTOCOL_HTTPS)) {
 		refuse(
 		    t, REASON_PROTOCOL_NOT_ALLOWED, "TLS where policy allows http only");
@@ -505,7 +507,8 @@ tunnel_start(struct tunnel *t, struct engine *e, struct exchange *x,
 	buf_str(&p->client, early);
 	hello_reader_init(&p->reader, p->message);
 	stream_attach(client, on_event, t);
-	stream_attach(origin, on_event, t);
+	if (origin != NULL)
+		stream_attach(origin, on_event, t);
 	timer_init(&p->timer, on_timeout, t);
 	timer_set(e->loop, &p->timer, x->snapshot->settings->limits_hello_timeout);
 	if (early.n > 0 || stream_may_read(client))

@@ -16,6 +16,7 @@ enum tunnel_end {
 	TUNNEL_REFUSED, /* x->reason; what was refused did not reach the origin */
 	TUNNEL_UNTOLD,  /* so too, and the client speaks HTTP: it can be told */
 	TUNNEL_HTTP,    /* `first` is the beginning of a plain HTTP request */
+	TUNNEL_TLS, /* of a TLS that is to be opened: policy wants to see what is in it */
 };
 
 typedef void tunnel_done(void *arg, enum tunnel_end how, struct str first);
@@ -32,7 +33,8 @@ struct tunnel {
 	void *arg;
 };
 
-/* `early` came with the CONNECT's head; it is borrowed for the call. */
+/* `early` came with the CONNECT's head; it is borrowed for the call.  origin: NULL where
+ * what is spoken will be opened. */
 void tunnel_start(struct tunnel *t, struct engine *e, struct exchange *x,
     struct stream *client, struct stream *origin, struct str early, tunnel_done *done,
     void *arg);

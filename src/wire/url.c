@@ -293,6 +293,7 @@ url_parse(struct url *out, struct str text)
 	if ((e = authority_parse(&u.host, &u.port, str_sub(text, 0, at),
 		 u.is_https ? 443 : 80)) != HOST_OK)
 		return e;
+	u.has_port = text.p[at - 1] != ']' && memchr(text.p, ':', at) != NULL;
 	u.path = str_sub(text, at, text.n);
 	if (str_find(u.path, '?', &at)) {
 		u.query = str_sub(u.path, at + 1, u.path.n);

@@ -63,6 +63,7 @@ struct url {
 	bool is_https;
 	struct host host;
 	uint16_t port;    /* default filled in */
+	bool has_port;    /* it was written */
 	struct str path;  /* without the query; may be empty, then "/" */
 	struct str query; /* after the '?'; p is NULL when there is none */
 };

@@ -38,6 +38,22 @@ def _http(entry, neutral):
     return rule
 
 
+CREDENTIAL = "WEIR_HANDED_CREDENTIAL"
+
+
+def _inject(fields):
+    """One field: {"Authorization": "Bearer REAL"}."""
+    (name, value), = fields.items()
+    scheme, _, _secret = value.rpartition(" ")
+    return dict({"header": name, "credential": "one"}, **({"scheme": scheme} if scheme else {}))
+
+
+def injected(neutral):
+    """[(host, secret)] of a policy's entries that inject."""
+    return [(entry["host"], value.rpartition(" ")[2]) for entry in neutral.get("hosts", [])
+            for value in entry.get("inject", {}).values()]
+
+
 def _rules(entry, neutral, split):
     """`split` gives [(protocol, ports)] for an entry's ports."""
     ports = entry.get("ports", DEFAULT_PORTS)
@@ -50,10 +66,10 @@ def _rules(entry, neutral, split):
             rule["broad"] = True
         if protocol == "http":
             rule.update(_http(entry, neutral))
-        elif neutral.get("ech") == "deny":
-            rule["ech"] = "refuse"
         else:
-            rule["ech"] = "allow"
+            rule["ech"] = "refuse" if neutral.get("ech") == "deny" else "allow"
+            if "inject" in entry:
+                rule["inject"] = _inject(entry["inject"])
         yield rule
 
 
@@ -77,8 +93,6 @@ def translate(neutral, split, private=()):
     """(policy, settings to add) of a protocol file's policy; `private` is where names lead, never literals."""
     if "gateway" in neutral:
         raise NotYet("gateway")
-    if any("inject" in entry for entry in neutral.get("hosts", [])):
-        raise NotYet("inject")
     unknown = set(neutral) - KNOWN
     if unknown:
         raise NotYet("policy " + ", ".join(sorted(unknown)))
@@ -99,6 +113,9 @@ def translate(neutral, split, private=()):
         settings["name"] = neutral["via_pseudonym"]
     if "nat64_prefix" in neutral:
         settings["dns"] = {"nat64": [neutral["nat64_prefix"]]}
+    if injected(neutral):
+        settings["credentials"] = {"one": {"value": "env:" + CREDENTIAL, "hosts": [host for host, _ in injected(neutral)]}}
+        settings["sessions"] = {"required": False, "default": {"sid": "s1", "tenant": "acme"}}
     if "proxy_auth" in neutral:
         settings["sessions"] = {"static": [{"user": user, "password": PASSWORD, "claims": {"sid": user}}
                                            for user in neutral["proxy_auth"]]}
@@ -110,7 +127,7 @@ def translate(neutral, split, private=()):
 COMMENTS = {"note", "opts_note"}
 DEFAULT_PORT = {"http": 80, "https": 443}
 # Options that are the configuration's, or what every weir does: no policy says them.
-ELSEWHERE = {"identity", "on_expiry", "meter"}
+ELSEWHERE = {"identity", "on_expiry", "meter", "secrets"}
 
 
 def _egress_rule(entry, is_allow, ech_hosts):

@@ -22,12 +22,12 @@ class Authority:
         subprocess.run(["openssl", *arguments], check=True, capture_output=True)
 
     def leaf(self, *names):
-        """(certificate, key) files for these DNS names."""
+        """(certificate, key) files for these DNS names; "IP:127.0.0.1" is an address."""
         if names not in self._leaves:
-            stem = self._path(names[0])
+            stem = self._path("%s-%d" % (names[0].replace(":", "-"), len(self._leaves)))
             request, config = stem + ".csr", stem + ".ext"
             with open(config, "w", encoding="ascii") as f:
-                f.write("subjectAltName=" + ",".join("DNS:" + n for n in names))
+                f.write("subjectAltName=" + ",".join(n if n.startswith("IP:") else "DNS:" + n for n in names))
             self._openssl("req", "-newkey", "ec", "-pkeyopt", "ec_paramgen_curve:prime256v1", "-nodes", "-subj",
                           "/CN=" + names[0], "-keyout", stem + ".key", "-out", request)
             self._openssl("x509", "-req", "-in", request, "-CA", self.certificate, "-CAkey", self.key, "-days", "2",

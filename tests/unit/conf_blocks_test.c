@@ -56,7 +56,7 @@ ahead(const char *text, struct report *rep)
 {
 	setenv("WEIR_TEST_A", "aaaaaaaa", 1);
 	report_init(rep);
-	return settings_load_text_ahead("w.yaml", str_of(text), "/etc/weir", rep);
+	return settings_load_text("w.yaml", str_of(text), "/etc/weir", rep);
 }
 
 static void
@@ -137,20 +137,6 @@ test_what_is_not_written_has_the_contracts_default(void **state)
 	s = ahead("{ production: false, sessions: { required: true } }", &rep);
 	assert_true(s->sessions_required);
 	settings_free(s);
-	report_fini(&rep);
-}
-
-/* Until the code that makes it true is there, a key must not look as if it were. */
-static void
-test_a_key_without_its_code_is_unknown(void **state)
-{
-	struct report rep;
-
-	(void)state;
-	report_init(&rep);
-	assert_null(settings_load_text(
-	    "w.yaml", STR("production: false\ncredentials: {}\n"), "/", &rep));
-	assert_string_equal(rep.finding[0].code, "unknown_key");
 	report_fini(&rep);
 }
 
@@ -279,7 +265,7 @@ test_production_says_all_that_it_refuses(void **state)
 
 		write_file(path, unfit[i].text);
 		report_init(&rep);
-		assert_row(unfit[i].text, settings_load_file_ahead(path, &rep) == NULL);
+		assert_row(unfit[i].text, settings_load_file(path, &rep) == NULL);
 		assert_row(unfit[i].text, has_code(&rep, unfit[i].code));
 		report_fini(&rep);
 	}
@@ -303,7 +289,7 @@ test_production_takes_what_is_whole(void **state)
 	    "gateway: { providers: [ { name: a, kind: none, path: /, upstream: "
 	    "\"https://a\" } ] }\n");
 	report_init(&rep);
-	struct settings *s = settings_load_file_ahead(path, &rep);
+	struct settings *s = settings_load_file(path, &rep);
 	assert_non_null(s);
 	assert_int_equal(rep.n, 0);
 	settings_free(s);
@@ -317,7 +303,6 @@ main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_the_contracts_example_is_read),
 		cmocka_unit_test(test_what_is_not_written_has_the_contracts_default),
-		cmocka_unit_test(test_a_key_without_its_code_is_unknown),
 		cmocka_unit_test(test_what_is_wrong_inside_a_block_is_pointed_at),
 		cmocka_unit_test(test_no_finding_shows_a_secret_of_a_block),
 		cmocka_unit_test(test_production_says_all_that_it_refuses),

@@ -135,7 +135,7 @@ test_a_request_inside_a_tunnel_is_for_the_tunnels_host(void **state)
 		struct http_head head = head_of(&cases[i]);
 		const char *why = NULL;
 		struct ask a;
-		enum reason reason = ask_inside(&a, &host, 80, &head, &why);
+		enum reason reason = ask_inside(&a, &host, 80, false, &head, &why);
 
 		check(&cases[i], reason, &a, why);
 	}

@@ -77,7 +77,7 @@ test_every_fault_has_its_code_and_place(void **state)
 		    "(broad@3:31)" },
 		{ "unknown keys",
 		    "polcy: x\nallow: [{ host: a.test, port: [1], inject: x }]\n",
-		    "unknown_key@1:1 unknown_key@2:25 unknown_key@2:36" },
+		    "unknown_key@1:1 wrong_type@2:44 unknown_key@2:25 needs_sight@2:36" },
 		{ "an upload of nothing", "allow: [{ host: a.test, upload: 0 }]",
 		    "bad_value@1:33" },
 		{ "an upload without a unit", "allow: [{ host: a.test, upload: 10 }]",

@@ -10,10 +10,11 @@
 
 #define LAYERS 3
 
+static struct ruleset_terms terms = { .is_report_ok = true };
+
 static struct ruleset *
 load(const char *const *text)
 {
-	static const struct ruleset_terms terms = { .is_report_ok = true };
 	static const char *const name[LAYERS] = { "one", "two", "three" };
 	struct ruleset_source source[LAYERS];
 	struct ruleset *rs;
@@ -822,6 +823,80 @@ test_a_reason_that_is_none_is_told_as_our_own_fault(void **state)
 	assert_int_equal(reason_row(REASON_N)->status, 500);
 }
 
+/* With a CA, the request inside is judged; without, the tests above. */
+static void
+test_over_https_a_rule_sees_what_it_wants_to_see(void **state)
+{
+	static const char *const policy[] = {
+		"allow: [{ name: read, host: a.test, methods: [GET], paths: [/ok/**] },\n"
+		"  { name: rest, host: '**.test', broad: true },\n"
+		"  { name: upload, host: up.test, max_body: 1KiB },\n"
+		"  { name: bound, host: tight.test, assurance: host },\n"
+		"  { name: raw, host: raw.test, protocol: tcp, ports: [99] }]\n"
+		"deny: [{ name: not, host: '*.deep.test', methods: [DELETE] }]",
+		NULL,
+	};
+	static const struct case_of cases[] = {
+		{ "a.test:443", NULL, "ok", "read" },
+		{ "GET https://a.test/ok/1", NULL, "ok", "read" },
+		{ "PUT https://a.test/ok/1", NULL, "ok", "rest" },
+		{ "GET https://b.test/", NULL, "ok", "rest" },
+		{ "PUT https://tight.test/", NULL, "ok", "bound" },
+		{ "GET https://x.deep.test/", NULL, "ok", "rest" },
+		{ "DELETE https://x.deep.test/", NULL, "host_denied", "not" },
+		{ "TRACE https://a.test/ok/1", NULL, "method_not_allowed", NULL },
+	};
+
+	(void)state;
+	terms.opens_tls = true;
+	check(policy, cases, sizeof(cases) / sizeof(cases[0]));
+	terms.opens_tls = false;
+}
+
+static void
+test_sight_is_wanted_where_the_deciding_rule_wants_it(void **state)
+{
+	static const char *const policy[] = {
+		"allow: [{ host: seen.test, methods: [GET] }, { host: shut.test },\n"
+		"  { host: looked.test }]\n"
+		"deny: [{ host: looked.test, paths: [/no] }]",
+		NULL,
+	};
+	static const struct {
+		const char *host;
+		bool needs_sight;
+	} cases[] = { { "seen.test", true }, { "shut.test", false },
+		{ "looked.test", true } };
+	struct place place = { 0 };
+	struct ruleset *rs;
+	struct arena a;
+
+	(void)state;
+	terms.opens_tls = true;
+	rs = load(policy);
+	arena_init(&a, 1 << 16);
+	for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
+		struct host h;
+		struct verdict v;
+		assert_int_equal(host_parse(&h, str_of(cases[i].host)), HOST_OK);
+		struct facts f = { .host = &h,
+			.port = 443,
+			.protocols = PROTOCOL_HTTPS,
+			.has_hello = true,
+			.has_sni = true,
+			.is_sni_equal = true };
+		match_judge(rs, &f, &a, NULL, &place, &v, NULL);
+		assert_row(
+		    cases[i].host, v.allow && v.needs_sight == cases[i].needs_sight);
+		f.has_ech = true; /* hides nothing from who answers it */
+		match_judge(rs, &f, &a, NULL, &place, &v, NULL);
+		assert_row(cases[i].host, v.allow == cases[i].needs_sight);
+	}
+	arena_fini(&a);
+	ruleset_free(rs);
+	terms.opens_tls = false;
+}
+
 int
 main(void)
 {
@@ -850,6 +925,8 @@ main(void)
 		cmocka_unit_test(test_a_name_is_coined_where_only_wildcards_admit_it),
 		cmocka_unit_test(test_no_policy_allows_nothing),
 		cmocka_unit_test(test_a_reason_that_is_none_is_told_as_our_own_fault),
+		cmocka_unit_test(test_over_https_a_rule_sees_what_it_wants_to_see),
+		cmocka_unit_test(test_sight_is_wanted_where_the_deciding_rule_wants_it),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

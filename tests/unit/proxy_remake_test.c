@@ -100,6 +100,7 @@ test_requests_are_made_anew(void **state)
 	for (size_t i = 0; i < sizeof(requests) / sizeof(requests[0]); i++) {
 		struct parsed p;
 		struct remake how = { .via = "weir",
+			.port = 80,
 			.strips_rewriters = requests[i].strips,
 			.is_upgrade = requests[i].is_upgrade };
 		parse(&p, HTTP_REQUEST, requests[i].in);

@@ -17,16 +17,15 @@ import tempfile
 import policy
 from rig import client, dns, hello, netns, origin, socks, weir
 
-from . import egress_identity, egress_metering
+from . import egress_identity, egress_metering, egress_sight
 from .live import Seen, Wrong, need
 
 NEEDS_NET = True
 
 HERE = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
 PORTS = [80, 443, 2222, 3128, 8000, 8080, 8443, 9000]
-DOORS = [egress_identity, egress_metering]  # what else a case can need of its weir, and how it is asked there
+DOORS = [egress_identity, egress_metering, egress_sight]  # what else a case can need of its weir, and how it is asked there
 LATER_KINDS = {"boundary"}
-LATER_REQUIRES = {"credential-injection", "secrets"}
 PLACES = {"$PUB1": netns.PUB1, "$PUB2": netns.PUB2, "<proxy own address>": netns.OWN}
 PROXY, SOCKS, DNS_DOOR = "127.0.0.1:3128", "127.0.0.1:1080", ("127.0.0.1", 5353)
 
@@ -68,9 +67,6 @@ def door_later(case):
 def later(case, known):
     if case["kind"] in LATER_KINDS:
         return "kind " + case["kind"]
-    for need_ in case.get("requires", []):
-        if need_ in LATER_REQUIRES:
-            return "requires " + need_
     if script_of(case):
         return None
     if any(is_prose(r) and not sentence_of(r)[0] for r in requests_of(case)):
@@ -79,7 +75,7 @@ def later(case, known):
 
 
 def groups(cases, known):
-    return [{"cases": [case], "known": known} for case in cases]
+    return [{"cases": [case]} for case in cases]
 
 
 # -- translation
@@ -131,22 +127,13 @@ def ech_hosts(case):
             if not is_prose(r) and r.get("tls", {}).get("ech") and decision.startswith("allow")}
 
 
-def without_sight(layers):
-    """The same layers without what this build cannot enforce over https."""
-    def trim(rule):
-        if rule.get("proto") != "https":
-            return rule
-        return {k: v for k, v in rule.items() if k not in ("methods", "paths")}
-    return [dict(layer, allow=[trim(r) for r in layer.get("allow") or []]) for layer in layers]
-
-
 def translated(layers, case):
     policies, settings = [], {}
     for layer in layers:
         own, more = policy.translate_egress(layer, ech_hosts(case))
         policies.append(own)
         settings.update(more)
-    return policies, settings
+    return egress_sight.injecting(case, policies), settings
 
 
 # -- expectations
@@ -190,6 +177,8 @@ def hello_of(tls):
 
 def tunnel(net, sock, request):
     """After the 200: the hello or other bytes, until the origin has them or weir closed."""
+    if net.sight and "tls" in request and "inner" in request:
+        return net.sight.ask(sock, request)
     if "tls" in request:
         data = hello_of(request["tls"])
     elif "inner" in request:
@@ -279,6 +268,8 @@ def play(net, proxy, request):
     data = (egress_identity.with_tokens(net.issuer, raw) if net.issuer else raw).encode("utf-8")
     is_opaque = request["via"] == "connect" and "GET " not in request.get("inner", "")
     net.upstream.serve = origin.silent_serve if is_opaque else net.serve
+    if net.sight and "tls" in request:
+        net.upstream.serve = net.sight.serve(authority_host(request))
     with client.Client(proxy) as sock:
         sock.send(data)
         answers = []
@@ -506,6 +497,7 @@ PHRASES = [
     ("header ignored and dropped", header_gone("x-upstream-https-proxy")),
     ("forward Proxy-Authorization, Proxy-Connection or any X-Weir", proxy_only_gone),
     ("load warns when a metered host", warns("[metered_host]")), *egress_identity.PHRASES, *egress_metering.PHRASES,
+    *egress_sight.PHRASES,
 ]
 
 
@@ -545,7 +537,7 @@ def stage(net):
                 net.upstream.listen(port)
         net.dns = dns.Dns()
     net.serve = origin.http_serve
-    net.issuer = net.provider = None
+    net.issuer = net.provider = net.sight = None
     return net
 
 
@@ -575,6 +567,11 @@ def made(net, policies, settings, case, directory, listen=None, start=True):
 def upstream_of(case):
     """The origin's part, where the case gives it one."""
     text = case.get("upstream", "")
+    redirect = re.match(r"(3\d\d) Location: (\S+)", text)
+    if redirect:
+        there = b"HTTP/1.1 %s Elsewhere\r\nLocation: %s\r\nContent-Length: 0\r\n\r\n" % tuple(
+            part.encode() for part in redirect.groups())
+        return lambda request: there
     if text.startswith("replies 101"):
         reply = b"HTTP/1.1 101 Switching Protocols\r\nConnection: Upgrade\r\nUpgrade: websocket\r\n\r\nmore"
         return lambda request: reply
@@ -610,7 +607,7 @@ def live(net, case, layers, zone):
 
 
 def is_sightless(policies_of, case):
-    """This build has no interception: an https rule that needs sight must be refused at load."""
+    """Without a CA an https rule that needs sight must be refused at load."""
     with tempfile.TemporaryDirectory() as directory:
         policies, settings = translated(policies_of, case)
         proxy = weir.Weir(policies, settings, listen=PROXY, directory=directory, start=False)
@@ -633,16 +630,13 @@ def has_blind_rule(layers):
                for layer in layers for rule in layer.get("allow") or [])
 
 
-def play_case(net, case, known):
+def play_case(net, case):
     for layers in layers_of(case):
         if case["expect"]["decision"] == "policy-load-error":
             load_only(case, layers)
             continue
-        if has_blind_rule(layers) and "tls.intercept" not in known:
+        if has_blind_rule(layers):
             need(is_sightless(layers, case), "an https rule with methods or paths was not refused at load (needs_sight)")
-            if "tls-intercept" in case.get("requires", []):
-                continue  # being refused at load is what the case asks of a build without
-            layers = without_sight(layers)
         hosts = egress_metering.metered_hosts(case)
         if egress_metering.names_metered(layers, hosts):
             needs_gateway(net, layers, case)
@@ -665,7 +659,7 @@ def run_group(net, group):
             if script_of(case):
                 run_script(net, case)
             else:
-                play_case(net, case, group["known"])
+                play_case(net, case)
             need(not net.upstream.faults, "%s", "; ".join(net.upstream.faults))
             outcomes.append((case["id"], "passed", ""))
         except (Wrong, AssertionError, TimeoutError, subprocess.TimeoutExpired) as why:

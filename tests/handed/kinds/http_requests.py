@@ -2,17 +2,18 @@
 import base64
 import select
 
-from rig import client, hello, http1, origin
+from rig import ca, client, hello, http1, origin, tls
 
 from . import live
 from .live import Wrong, need
 
 NEEDS_NET = True
 METHODS_GUESSED = 64
+OPENED = ("allowed.test", 443)  # what a client of an intercepted tunnel has asked for
 
 
 def later(case, known):
-    if case["listener"] not in ("proxy", "transparent-http"):
+    if case["listener"] not in ("proxy", "transparent-http", "mitm"):
         return "listener " + case["listener"]
     return live.policy_later(case)
 
@@ -93,7 +94,7 @@ def is_same(request, wanted):
     if len(request.all("host")) != 1 or request.get("host") not in wanted["host_in"]:
         return "Host %r, wanted one of %s" % (request.all("host"), wanted["host_in"])
     for name in {n.lower() for n, _v in wanted["headers"]}:
-        values = [v for n, v in wanted["headers"] if n.lower() == name]
+        values = [live.known(v) for n, v in wanted["headers"] if n.lower() == name]
         if request.all(name) != values:
             return "%s %r, wanted %r" % (name, request.all(name), values)
     for name, value in wanted.get("header_if_present", []):
@@ -226,6 +227,8 @@ EXPECT = {"forward": forward, "reject": refuse, "deny": refuse, "abort": abort, 
 
 
 def prepare(net, case):
+    if case["listener"] == "mitm":
+        net.upstream.serve = tls.tls_serve(net.group["authority"].context(OPENED[0]), origin.http_serve)
     if case["expect"] == "tunnel" and "inner_b64" not in case:
         net.upstream.serve = origin.silent_serve
     if "upstream_reply_b64" in case:
@@ -233,11 +236,18 @@ def prepare(net, case):
         net.upstream.reply = lambda request: reply
 
 
+def opened(net, proxy, case):
+    """The client's connection: the door itself, or the TLS inside a tunnel."""
+    if case["listener"] == "mitm":
+        return ca.Inside.open(proxy, net.group["ca"].trusting(), *OPENED)
+    return client.Client(live.through(proxy, case))
+
+
 def check(net, proxy, case):
     prepare(net, case)
     before = len(proxy.finals())
     sent = raw(case)
-    with client.Client(live.through(proxy, case)) as sock:
+    with opened(net, proxy, case) as sock:
         talk(case, sock)
         interim, final, _rest = listen_back(sock, case.get("responses", 1), sent)
         EXPECT[case["expect"].split(":")[0]](net, case, sock, interim, final)

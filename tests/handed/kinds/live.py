@@ -1,9 +1,10 @@
 """What the kinds that run weir for real share: one stage for each worker, groups by policy."""
 import json
 import os
+import tempfile
 
 import policy
-from rig import dns, netns, origin, weir
+from rig import ca, dns, netns, origin, tls, weir
 
 # Where an origin waits on loopback, so that a wrong dial is seen and not only refused.
 PORTS = [22, 80, 443, 8080, 8443]
@@ -61,6 +62,11 @@ def by_policy(cases, known, is_quick):
         settings["limits"] = limits
         if "original_dst" in case:
             settings["listen"] = {"transparent": [TRANSPARENT]}
+        if case.get("listener") == "mitm":
+            settings["is_opened"] = True
+            for rule in own["allow"]:
+                if rule["protocol"] == "https":
+                    rule["assurance"] = "host"
         shared.setdefault(json.dumps([own, settings], sort_keys=True), []).append(case)
     groups = []
     for key, some in shared.items():
@@ -75,11 +81,33 @@ DEFAULT_POLICY = {"hosts": [{"host": "allowed.test", "ports": [80, 443]},
                             {"host": "other.test", "ports": [80, 443]}]}
 
 
+SECRET = os.urandom(24).hex()
+
+
+def known(value):
+    """The cases' own secrets are too short for weir: theirs stand for one of ours."""
+    head, space, secret = value.rpartition(" ")
+    return head + space + SECRET if secret == "REAL" else value
+
+
+def open_tls(group, config):
+    """An interception CA, and an authority that origins are proved by."""
+    directory = tempfile.mkdtemp(prefix="weir-handed-")
+    for name in ("ca", "origins"):
+        os.mkdir("%s/%s" % (directory, name))
+    group["ca"], group["authority"] = ca.Ca(directory + "/ca"), tls.Authority(directory + "/origins")
+    config["tls"] = {"roots": group["authority"].certificate, "intercept": group["ca"].setting}
+
+
 def start(net, group):
     config = dict(group["settings"])
+    net.group = group
+    if config.pop("is_opened", False):
+        open_tls(group, config)
     config["dns"] = dict(config.get("dns", {}), servers=[net.dns.server])
     return weir.Weir([group["policy"]], config, listen="127.0.0.1:3128",
-                     environment=group.get("environment") or {policy.PASSWORD[4:]: os.urandom(24).hex()})
+                     environment=group.get("environment") or {policy.PASSWORD[4:]: os.urandom(24).hex(),
+                                                              policy.CREDENTIAL: SECRET})
 
 
 def policy_later(case):
@@ -121,11 +149,11 @@ def run_each(net, group, check):
 def records_of(proxy, before, least):
     """The final records of this case's exchanges, once there are as many as answers.
 
-    Behind the transparent door the requests are in a tunnel, which has a record of its own.
+    Behind the transparent door, and where TLS is opened, they are in a tunnel, which has a record of its own.
     """
     def of_this_case():
         new = proxy.finals()[before:]
-        is_led = bool(new) and new[0]["client"]["door"] == "transparent"
+        is_led = bool(new) and (new[0]["client"]["door"] == "transparent" or "tls" in proxy.config)
         inside = [r for r in new if r.get("parent")]
         return inside if is_led and inside else [r for r in new if not r.get("parent")]
     weir.wait_for(lambda: len(of_this_case()) >= least, what="%d final records" % least)

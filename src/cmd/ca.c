@@ -1,0 +1,341 @@
+/*
+ * ca.c - weir ca: the CA that answers in place of origins is made, and replaced
+ *
+ * A directory holds it: ca.pem and ca.key sign, bundle.pem is what sandboxes trust.  A
+ * rotation has two steps, because who trusts a new CA must have it before it signs:
+ * next.pem and next.key are made and published beside the old, and later take its place.
+ */
+#include <errno.h>
+#include <getopt.h>
+#include <openssl/crypto.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "base/loop.h"
+#include "cmd/input.h"
+#include "cmd/main.h"
+#include "cmd/newfile.h"
+#include "cmd/usage.h"
+#include "net/ca.h"
+
+#define TEXT_MAX ((size_t)1 << 20)
+#define PATH_TEXT 4096
+#define PERMIT_MAX 64
+
+static const char help[] =
+    "usage: weir ca init DIRECTORY [option]...\n"
+    "       weir ca rotate DIRECTORY [--finish] [option]...\n"
+    "       weir ca show DIRECTORY\n"
+    "\n"
+    "The CA under which weir answers TLS in place of an origin, where a rule wants to\n"
+    "see requests (tls.intercept in weir.yaml).\n"
+    "\n"
+    "  init      makes ca.pem, ca.key, and bundle.pem for the sandboxes' trust\n"
+    "  rotate    makes next.pem and next.key; bundle.pem has old and new\n"
+    "  rotate --finish\n"
+    "            when every sandbox has that bundle: the new one signs; reload weir\n"
+    "  show      what is there: names, ends, fingerprints\n"
+    "\n"
+    "      --name TEXT     the CA's name (default: weir interception CA)\n"
+    "      --days N        how long it is good (default: 365)\n"
+    "      --permit NAME   it may sign for NAME and what is below it, and for nothing\n"
+    "                      else (name constraints); may stand several times\n"
+    "      --help          this text\n";
+
+struct options {
+	const char *directory;
+	struct ca_order order;
+	const char *permit[PERMIT_MAX];
+	bool finishes;
+};
+
+struct path {
+	char text[PATH_TEXT];
+};
+
+static const char *
+in(const struct options *o, const char *name, struct path *p)
+{
+	snprintf(p->text, sizeof(p->text), "%s/%s", o->directory, name);
+	return p->text;
+}
+
+static bool
+is_there(const struct options *o, const char *name)
+{
+	struct path p;
+
+	return access(in(o, name, &p), F_OK) == 0;
+}
+
+/* ---- one that is there */
+
+static void
+print_one(const struct ca *ca, const char *what)
+{
+	time_t at = (time_t)ca_expires_s(ca);
+	char print[65], when[32];
+	struct tm tm;
+
+	ca_fingerprint(ca, print);
+	gmtime_r(&at, &tm);
+	strftime(when, sizeof(when), "%Y-%m-%dT%H:%M:%SZ", &tm);
+	printf("%-9s until %s  sha256 %s\n", what, when, print);
+}
+
+/* EXIT_YES when it is one that signs. */
+static int
+show_one(const struct options *o, const char *cert, const char *key, const char *what)
+{
+	struct buf c, k;
+	struct path p;
+	struct ca *ca = NULL;
+	const char *why = NULL;
+
+	buf_init(&c, TEXT_MAX);
+	buf_init(&k, TEXT_MAX);
+	k.is_secret = true;
+	if (input_read("ca", in(o, cert, &p), &c) && input_read("ca", in(o, key, &p), &k))
+		ca = ca_load(buf_view(&c), buf_view(&k), &why);
+	if (ca != NULL)
+		print_one(ca, what);
+	else if (why != NULL)
+		fprintf(stderr, "weir ca: %s/%s: %s\n", o->directory, cert, why);
+	ca_unref(ca);
+	buf_fini(&c);
+	buf_fini(&k);
+	return ca != NULL ? EXIT_YES : why != NULL ? EXIT_NO : EXIT_NOINPUT;
+}
+
+static int
+show(const struct options *o)
+{
+	int code = show_one(o, "ca.pem", "ca.key", "signs");
+
+	if (is_there(o, "next.pem") && code == EXIT_YES)
+		code = show_one(o, "next.pem", "next.key", "is next");
+	return code;
+}
+
+/* ---- one that is made */
+
+/* The key first: a certificate without it would be found by who looks for both. */
+static bool
+make(const struct options *o, const char *cert_name, const char *key_name,
+    struct buf *cert)
+{
+	struct buf key;
+	struct path c, k;
+	bool is_made;
+
+	buf_init(&key, TEXT_MAX);
+	key.is_secret = true;
+	is_made = ca_make(&o->order, cert, &key);
+	if (!is_made)
+		fputs("weir ca: OpenSSL makes no CA of this\n", stderr);
+	is_made = is_made &&
+		  newfile_write("ca", in(o, key_name, &k), 0600, buf_view(&key)) &&
+		  newfile_write("ca", in(o, cert_name, &c), 0644, buf_view(cert));
+	buf_fini(&key);
+	return is_made;
+}
+
+static int
+init(const struct options *o)
+{
+	struct buf cert;
+	struct path p;
+	bool is_made;
+
+	if (mkdir(o->directory, 0755) != 0 && errno != EEXIST) {
+		fprintf(stderr, "weir ca: %s cannot be made: %s\n", o->directory,
+		    strerror(errno));
+		return EXIT_UNAVAILABLE;
+	}
+	buf_init(&cert, TEXT_MAX);
+	is_made = make(o, "ca.pem", "ca.key", &cert) &&
+		  newfile_replace("ca", in(o, "bundle.pem", &p), 0644, buf_view(&cert));
+	buf_fini(&cert);
+	if (!is_made)
+		return EXIT_UNAVAILABLE;
+	printf("In weir.yaml:\n\n"
+	       "  tls: { intercept: { cert: file:%s/ca.pem, key: file:%s/ca.key } }\n\n"
+	       "Sandboxes trust %s/bundle.pem (weir env --ca prints their variables).\n"
+	       "ca.key is for weir alone: give it to the user that weir runs as.\n\n",
+	    o->directory, o->directory, o->directory);
+	return show(o);
+}
+
+/* What sandboxes trust: one after the other. */
+static bool
+publish(const struct options *o, struct str first, const char *then)
+{
+	struct buf both;
+	struct path p;
+	bool is_done;
+
+	buf_init(&both, TEXT_MAX);
+	buf_str(&both, first);
+	is_done = input_read("ca", in(o, then, &p), &both) &&
+		  newfile_replace("ca", in(o, "bundle.pem", &p), 0644, buf_view(&both));
+	buf_fini(&both);
+	return is_done;
+}
+
+static int
+begin_rotation(const struct options *o)
+{
+	struct buf cert;
+	bool is_done;
+
+	if (is_there(o, "next.pem") || is_there(o, "next.key")) {
+		fputs("weir ca: a rotation is under way: weir ca rotate --finish ends "
+		      "it\n",
+		    stderr);
+		return EXIT_NO;
+	}
+	buf_init(&cert, TEXT_MAX);
+	is_done = make(o, "next.pem", "next.key", &cert) &&
+		  publish(o, buf_view(&cert), "ca.pem");
+	buf_fini(&cert);
+	if (!is_done)
+		return EXIT_UNAVAILABLE;
+	printf("Give %s/bundle.pem, which has both, to every sandbox; then\n"
+	       "  weir ca rotate --finish %s\n\n",
+	    o->directory, o->directory);
+	return show(o);
+}
+
+static bool
+move(const struct options *o, const char *from, const char *to)
+{
+	struct path f, t;
+
+	if (rename(in(o, from, &f), in(o, to, &t)) == 0)
+		return true;
+	fprintf(stderr, "weir ca: %s cannot become %s: %s\n", f.text, t.text,
+	    strerror(errno));
+	return false;
+}
+
+/* Again is fine: what has moved already has. */
+static int
+finish_rotation(const struct options *o)
+{
+	if (!is_there(o, "next.pem")) {
+		fputs("weir ca: there is no new CA: weir ca rotate makes one\n", stderr);
+		return EXIT_NO;
+	}
+	if ((is_there(o, "next.key") && !move(o, "next.key", "ca.key")) ||
+	    !move(o, "next.pem", "ca.pem"))
+		return EXIT_UNAVAILABLE;
+	printf("Reload weir.  %s/bundle.pem still has the old CA, under which\n"
+	       "certificates of the last week may be in use.\n\n",
+	    o->directory);
+	return show(o);
+}
+
+static int
+rotate(const struct options *o)
+{
+	return o->finishes ? finish_rotation(o) : begin_rotation(o);
+}
+
+/* ---- options */
+
+enum option_id { OPTION_NAME = 256, OPTION_DAYS, OPTION_PERMIT, OPTION_FINISH };
+
+static const struct option longs[] = {
+	{ "name", required_argument, NULL, OPTION_NAME },
+	{ "days", required_argument, NULL, OPTION_DAYS },
+	{ "permit", required_argument, NULL, OPTION_PERMIT },
+	{ "finish", no_argument, NULL, OPTION_FINISH },
+	{ "help", no_argument, NULL, 'h' },
+	{ NULL, 0, NULL, 0 },
+};
+
+static int
+take_days(struct options *o)
+{
+	uint64_t days;
+
+	if (!str_decimal(str_of(optarg), &days) || days < 1 || days > 3650)
+		return usage_refuse("ca", "--days takes 1 to 3650");
+	o->order.days = (int64_t)days;
+	return EXIT_YES;
+}
+
+static int
+take_permit(struct options *o)
+{
+	struct host host;
+
+	if (o->order.npermit == PERMIT_MAX)
+		return usage_refuse("ca", "--permit may stand %d times", PERMIT_MAX);
+	if (host_parse(&host, str_of(optarg)) != HOST_OK || host.is_literal)
+		return usage_refuse(
+		    "ca", "--permit takes a name like example.com, not \"%s\"", optarg);
+	o->permit[o->order.npermit++] = optarg;
+	return EXIT_YES;
+}
+
+static int
+take_option(struct options *o, int c, char *const *argv)
+{
+	switch (c) {
+	case OPTION_NAME:
+		if (strlen(optarg) == 0 || strlen(optarg) > 64)
+			return usage_refuse("ca", "--name takes 1 to 64 characters");
+		o->order.name = optarg;
+		return EXIT_YES;
+	case OPTION_DAYS:
+		return take_days(o);
+	case OPTION_PERMIT:
+		return take_permit(o);
+	case OPTION_FINISH:
+		o->finishes = true;
+		return EXIT_YES;
+	default:
+		return usage_refuse_option("ca", argv, c);
+	}
+}
+
+static const struct {
+	const char *name;
+	int (*run)(const struct options *o);
+} deeds[] = {
+	{ "init", init },
+	{ "rotate", rotate },
+	{ "show", show },
+};
+
+int
+cmd_ca(int argc, char **argv)
+{
+	struct options o = {
+		.order = { .name = "weir interception CA", .days = 365 },
+	};
+	int c, status;
+
+	o.order.permit = o.permit;
+	o.order.from_s = clock_wall_s();
+	opterr = 0;
+	while ((c = getopt_long(argc, argv, ":h", longs, NULL)) != -1) {
+		if (c == 'h') {
+			fputs(help, stdout);
+			return EXIT_YES;
+		}
+		if ((status = take_option(&o, c, argv)) != EXIT_YES)
+			return status;
+	}
+	if (argc - optind != 2)
+		return usage_refuse("ca", "say init, rotate or show, and a directory");
+	o.directory = argv[optind + 1];
+	for (size_t i = 0; i < sizeof(deeds) / sizeof(deeds[0]); i++)
+		if (strcmp(deeds[i].name, argv[optind]) == 0)
+			return deeds[i].run(&o);
+	return usage_refuse("ca", "say init, rotate or show, and a directory");
+}
