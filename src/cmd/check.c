@@ -9,6 +9,7 @@
 #include "audit/rules.h"
 #include "cmd/danger.h"
 #include "cmd/main.h"
+#include "cmd/review.h"
 #include "cmd/usage.h"
 #include "conf/settings.h"
 #include "meter/price.h"
@@ -25,6 +26,7 @@
 static const char help[] =
     "usage: weir check [-c FILE] [POLICY]... [--strict] [--format text|json]\n"
     "       weir check --danger [-c FILE] [POLICY]... [--format text|json]\n"
+    "       weir check --review -c FILE [--format text|json]\n"
     "       weir check --defaults [--format text|json]\n"
     "\n"
     "Loads a configuration with its policies, and each POLICY by itself, runs their\n"
@@ -34,6 +36,9 @@ static const char help[] =
     "  -c, --config FILE   the configuration (weir.yaml(5))\n"
     "      --strict        warnings fail too\n"
     "      --danger        list every switch that loosens, with its place, instead\n"
+    "      --review        print the production checklist line by line instead: yes, "
+    "no,\n"
+    "                      or not shown, with the command that shows it\n"
     "      --defaults      print every setting with its default instead\n"
     "      --format FORM   text (findings on standard error, a summary on standard "
     "output)\n"
@@ -48,7 +53,7 @@ struct options {
 	const char *config;
 	char *const *policy;
 	size_t npolicy;
-	bool is_strict, is_json, wants_defaults, wants_dangers;
+	bool is_strict, is_json, wants_defaults, wants_dangers, wants_review;
 };
 
 /* What was looked at. */
@@ -56,6 +61,8 @@ struct tally {
 	size_t configurations, policies, rules, expectations;
 	struct buf prices;       /* a line on the price table; empty: there is none */
 	struct dangers *dangers; /* NULL: nobody asked */
+	struct review *review;   /* NULL: nobody asked */
+	size_t noes;             /* of the review */
 };
 
 static void
@@ -76,6 +83,8 @@ check_policies(const char *const *path, size_t n, const struct ruleset_terms *te
 		count_ruleset(rs, tally);
 	if (rs != NULL && tally->dangers != NULL)
 		danger_rules(tally->dangers, rs);
+	if (rs != NULL && tally->review != NULL)
+		review_rules(tally->review, rs);
 	ruleset_free(rs);
 }
 
@@ -157,6 +166,10 @@ check_config(const char *path, struct ruleset_terms *terms, struct report *rep,
 	check_policies(
 	    (const char *const *)s->policies.p, s->policies.n, terms, rep, tally);
 	check_profiles(s, terms, rep, tally);
+	if (tally->review != NULL && tally->dangers != NULL) {
+		tally->review->ndangers = tally->dangers->n;
+		tally->noes = review_print(tally->review, s, tally->dangers->is_json);
+	}
 	terms->settings = NULL;
 	settings_free(s);
 }
@@ -282,6 +295,15 @@ exit_code(const struct options *o, const struct report *rep)
 	return o->is_strict && rep->warnings > 0 ? EXIT_NO : EXIT_YES;
 }
 
+/* It is on standard output already; where the files are not well, why. */
+static int
+say_review(const struct report *rep, const struct tally *tally, int code)
+{
+	if (rep->errors > 0)
+		report_say(rep);
+	return code == EXIT_YES && tally->noes > 0 ? EXIT_NO : code;
+}
+
 /* ---- what goes in */
 
 /* False: *code is how to end. */
@@ -293,6 +315,7 @@ read_options(int argc, char **argv, struct options *o, int *code)
 		{ "strict", no_argument, NULL, 's' },
 		{ "defaults", no_argument, NULL, 'd' },
 		{ "danger", no_argument, NULL, 'D' },
+		{ "review", no_argument, NULL, 'R' },
 		{ "format", required_argument, NULL, 'f' },
 		{ "help", no_argument, NULL, 'h' },
 		{ NULL, 0, NULL, 0 },
@@ -314,6 +337,9 @@ read_options(int argc, char **argv, struct options *o, int *code)
 		case 'D':
 			o->wants_dangers = true;
 			break;
+		case 'R':
+			o->wants_review = true;
+			break;
 		case 'f':
 			o->is_json = strcmp(optarg, "json") == 0;
 			if (o->is_json || strcmp(optarg, "text") == 0)
@@ -332,6 +358,10 @@ read_options(int argc, char **argv, struct options *o, int *code)
 	}
 	o->policy = argv + optind;
 	o->npolicy = (size_t)(argc - optind);
+	if (o->wants_review && o->config == NULL) {
+		*code = usage_refuse(argv[0], "--review is of a configuration: -c FILE");
+		return false;
+	}
 	if (o->config != NULL || o->npolicy > 0 || o->wants_defaults)
 		return true;
 	*code = usage_refuse(argv[0], "name a configuration (-c FILE) or a policy");
@@ -343,6 +373,7 @@ cmd_check(int argc, char **argv)
 {
 	struct options o = { 0 };
 	struct tally tally = { 0 };
+	struct review review = { 0 };
 	struct dangers dangers;
 	struct report rep;
 	int code;
@@ -353,18 +384,20 @@ cmd_check(int argc, char **argv)
 		return print_defaults(&o);
 	report_init(&rep);
 	buf_init(&tally.prices, OUTPUT_MAX);
-	if (o.wants_dangers) {
+	danger_begin(&dangers, o.is_json);
+	if (o.wants_dangers || o.wants_review)
 		tally.dangers = &dangers;
-		danger_begin(&dangers, o.is_json);
-	}
+	if (o.wants_review)
+		tally.review = &review;
 	check_all(&o, &rep, &tally);
-	if (o.wants_dangers && rep.errors == 0)
+	code = exit_code(&o, &rep);
+	if (o.wants_review)
+		code = say_review(&rep, &tally, code);
+	else if (o.wants_dangers && rep.errors == 0)
 		danger_end(&dangers);
 	else
 		print_result(&o, &rep, &tally);
-	code = exit_code(&o, &rep);
-	if (o.wants_dangers)
-		buf_fini(&dangers.out);
+	buf_fini(&dangers.out);
 	buf_fini(&tally.prices);
 	report_fini(&rep);
 	return code;

@@ -58,3 +58,45 @@ def test_a_policy_that_only_reports(tmp_path):
 def test_what_is_wrong_is_said_instead(tmp_path):
     done = danger(tmp_path, "production: maybe\n", "allow: [{ host: allowed.test }]\n")
     assert done.returncode == 78 and "bad_boolean" in done.stderr and "loosen" not in done.stdout
+
+
+# -- weir check --review
+
+def review(tmp_path, config, policy, *more):
+    (tmp_path / "p.yaml").write_text("policy: p\n" + policy)
+    (tmp_path / "weir.yaml").write_text(config + "policies: [p.yaml]\n")
+    return subprocess.run([binary(), "check", "--review", "-c", str(tmp_path / "weir.yaml"), *more],
+                          capture_output=True, text=True, env={"KEY": tokens.new_secret()})
+
+
+def lines_of(done):
+    return {one["line"]: one["is"] for one in json.loads(done.stdout)}
+
+
+def test_the_checklist_says_yes_no_or_how_to_see(tmp_path):
+    config = "state_dir: %s\n" % tmp_path + TIGHT
+    policy = "allow: [{ host: allowed.test }]\nexpect: [{ allow: CONNECT allowed.test:443 }]\n"
+    done = review(tmp_path, config, policy, "--format", "json")
+    told = lines_of(done)
+    assert done.returncode == 1 and set(told.values()) == {"yes", "no", "not shown"}
+    assert told["every policy has tests of its own"] == told["no switch loosens"] == "yes"
+    assert told["nothing gets around weir"] == "not shown"
+    assert told["a line of the audit log cannot be forged"] == "no"
+    assert all(one["how"] for one in json.loads(done.stdout))
+    text = review(tmp_path, config, policy).stdout
+    assert "not shown  nothing gets around weir\n           weir verify" in text
+
+
+def test_all_that_is_missing_is_a_no(tmp_path):
+    done = review(tmp_path, "production: false\nlisten: { proxy: ['127.0.0.1:1'] }\nledger: { url: 'memory:' }\n",
+                  "mode: report\nallow: [{ host: allowed.test }]\n", "--format", "json")
+    told = lines_of(done)
+    assert done.returncode == 1 and "no" == told["it says that it is for production"] == told["every policy is enforced"]
+    assert "no" == told["what was spent outlasts the process"] == told["no switch loosens"]
+
+
+def test_a_configuration_that_production_refuses_has_its_checklist_too(tmp_path):
+    done = review(tmp_path, "listen: { proxy: ['127.0.0.1:1'] }\n", "allow: [{ host: allowed.test }]\n", "--format", "json")
+    assert done.returncode == 78 and "no_boundary" in done.stderr
+    assert lines_of(done)["the wall around the sandboxes is named"] == "no"
+    assert subprocess.run([binary(), "check", "--review"], capture_output=True).returncode == 64
