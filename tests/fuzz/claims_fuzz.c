@@ -17,7 +17,7 @@ set_up(void)
 	struct report rep;
 
 	report_init(&rep);
-	settings = settings_load_text_ahead("fuzz",
+	settings = settings_load_text("fuzz",
 	    STR("production: false\nsessions: { public: allow, claims: { b: { sid: x } } "
 		"}\n"
 		"budget: { public: { usd: 1 }, default: { turnUsd: 1 } }\n"

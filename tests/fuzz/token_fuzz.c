@@ -27,7 +27,7 @@ set_up(void)
 	bool is_made = key_make(&secret, alg_find(STR("HS256")));
 	assert(is_made);
 	setenv("WEIR_FUZZ_SECRET", buf_cstr(&secret), 1);
-	struct settings *s = settings_load_text_ahead("fuzz",
+	struct settings *s = settings_load_text("fuzz",
 	    STR("production: false\n"
 		"sessions: { keys: [ { issuer: a, alg: HS256, secret: "
 		"env:WEIR_FUZZ_SECRET } ] }"),

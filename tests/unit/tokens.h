@@ -42,7 +42,7 @@ settings_of(const char *text)
 
 	report_init(&rep);
 	buf_init(&b, 100000);
-	struct settings *s = settings_load_text_ahead("w.yaml", str_of(text), "/", &rep);
+	struct settings *s = settings_load_text("w.yaml", str_of(text), "/", &rep);
 	report_print_text(&rep, &b);
 	if (s == NULL)
 		fail_msg("%s", buf_cstr(&b));
