@@ -114,7 +114,6 @@ static const struct {
 	{ "sessions: { key: [] }\n", "unknown_key", 1, 13,
 	    "did you mean \"sessions.keys\"?" },
 	{ "listen: { quic: [] }\n", "unknown_key", 1, 11, NULL },
-	{ "limits: { upload: 0 }\n", "unknown_key", 1, 11, NULL },
 	{ "limits: { records: 600/min }\n", "unknown_key", 1, 11, NULL },
 	{ "audit: { opens_after: 5s }\n", "unknown_key", 1, 10, NULL },
 	{ "tls: { intercept: {} }\n", "half_a_ca", 1, 19, NULL },
