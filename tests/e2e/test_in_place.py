@@ -14,6 +14,8 @@ from rules import http, is_refusal
 from test_intercept import reload
 from test_sessions import sessions
 
+pytestmark = pytest.mark.single
+
 ASK = rig_gateway.ASK
 
 

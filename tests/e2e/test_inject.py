@@ -15,6 +15,8 @@ from rig.weir import NotStarted
 from rules import http, https, is_refusal
 from test_intercept import NAME, OTHER, ask, ca, inside, insides_of, opening, reload, site  # noqa: F401
 
+pytestmark = pytest.mark.single
+
 SECRET, SECOND = tokens.new_secret(), tokens.new_secret()
 PLACEHOLDER = "ph-of-the-forge"
 BEARER = {"header": "authorization", "scheme": "Bearer", "credential": "forge"}
