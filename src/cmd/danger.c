@@ -147,6 +147,12 @@ has_plain_upstream(const struct settings *s)
 }
 
 static bool
+opens_tls(const struct settings *s)
+{
+	return s->tls_intercept_key.n > 0;
+}
+
+static bool
 has_no_connection_cap(const struct settings *s)
 {
 	return s->limits_client_connections == 0 || s->limits_client_connecting == 0;
@@ -201,6 +207,8 @@ static const struct {
 	    "what was spent is forgotten with the process" },
 	{ "upstream.resolve", "upstream.resolve: false", trusts_parent,
 	    "where a name leads only the parent proxy judges" },
+	{ "tls.intercept", "tls.intercept", opens_tls,
+	    "whoever has the CA's key can pose as any host to those who trust it" },
 	{ "gateway.providers", "a provider of kind: none", has_unmetered,
 	    "its credential is lent out, and nobody counts what that costs" },
 	{ "gateway.providers", "a provider over http", has_plain_upstream,

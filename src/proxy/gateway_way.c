@@ -6,6 +6,7 @@
 #include <errno.h>
 #include <stdlib.h>
 
+#include "base/count.h"
 #include "base/err.h"
 #include "meter/api.h"
 #include "net/tls.h"
@@ -18,6 +19,7 @@
 #include "proxy/opening.h"
 #include "proxy/own.h"
 #include "proxy/purse.h"
+#include "proxy/sieve.h"
 #include "proxy/stages.h"
 #include "proxy/who.h"
 
@@ -129,6 +131,18 @@ client_left(struct conn *c)
 	return conn_jump(c, STAGE_RECORD);
 }
 
+/* A prompt is a way out like any other. */
+static bool
+may_leave(struct exchange *x)
+{
+	if (!sieve_holds(x->snapshot->held, buf_view(&x->spend->body)))
+		return true;
+	x->flags |= FLAG_DLP;
+	x->error = "a secret that weir holds is in the call";
+	count_add(COUNT_DLP_FOUND, 1);
+	return false;
+}
+
 static enum next
 body_is_whole(struct conn *c, struct str rest)
 {
@@ -137,6 +151,8 @@ body_is_whole(struct conn *c, struct str rest)
 	buf_str(&c->rq->more, rest);
 	if (c->x->route == NULL) /* what is left: nothing is sent */
 		return NEXT;
+	if (!may_leave(c->x))
+		return answer_refuse(c, REASON_DLP_BLOCKED);
 	if (!judge_call(c->x->spend))
 		return answer_refuse(c, c->x->reason);
 	return NEXT;

@@ -44,6 +44,18 @@ on_told(void *arg, size_t from, size_t to, const char *kind, const char *why)
 	found(s, kind, s->dlp == DLP_BLOCK);
 }
 
+bool
+sieve_holds(const struct known *known, struct str text)
+{
+	struct spans spans = { 0 };
+	bool holds;
+
+	known_find(known, KNOWN_IN_TEXT, text, &spans);
+	holds = spans.n > 0;
+	spans_fini(&spans);
+	return holds;
+}
+
 /* What reaches the end of a text that is not whole may be the beginning of another word.
  */
 static void

@@ -33,6 +33,9 @@ void sieve_init(struct sieve *s, const struct redactor *redactor,
     const struct known *known, enum dlp dlp);
 void sieve_fini(struct sieve *s);
 
+/* Is one of the secrets that weir holds in a text that is whole?  known may be NULL. */
+bool sieve_holds(const struct known *known, struct str text);
+
 /* The request's head, as it will be sent.  False: it is caught. */
 bool sieve_head(struct sieve *s, struct str head) MUST_CHECK;
 /* A body in a coding cannot be looked into.  False: it is caught. */

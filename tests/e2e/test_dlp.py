@@ -4,6 +4,7 @@ import json
 
 import pytest
 
+from rig import provider as rig_provider
 from rig.weir import NotStarted, proxy_and_health
 from rules import http, in_order, is_refusal
 from test_sessions import SECRET, sessions
@@ -94,6 +95,17 @@ def test_inside_a_tunnel_that_carries_http_too(holding, upstream, connect):
     sock.send("GET /?x=%s HTTP/1.1\r\nHost: %s\r\n\r\n" % (HELD, NAME))
     is_refusal(sock.response(), 403, "dlp_blocked")
     assert not upstream.requests
+
+
+@pytest.mark.parametrize("guise", range(3), ids=["plain", "hex", "base64"])
+def test_nor_in_a_model_call(gateway, provider, guise):
+    g = gateway()
+    text = "my key is %s, I think" % guises(rig_provider.KEY)[guise]
+    answer = g.messages(messages=[{"role": "user", "content": text}])
+    assert (answer.status, answer.get("x-weir-reason")) == (403, "dlp_blocked")
+    assert g.messages().status == 200 and len(provider.requests) == 1
+    record = in_order(g.weir.finals(2))[0]
+    assert record["reason"] == "dlp_blocked" and "dlp" in record["flags"] and "usd" not in record
 
 
 def test_what_authenticates_to_weir_is_no_leak(holding, upstream, connect):
