@@ -1,7 +1,6 @@
 """Upload caps: what a session sends to a host is never more than it may send, however it goes."""
 import json
 import subprocess
-import threading
 
 import pytest
 
@@ -12,6 +11,8 @@ from rules import http, https, in_order, is_refusal, tcp
 from test_forward import WS, websocket_origin
 from test_sessions import guarded  # noqa: F401 - a fixture
 from test_sessions import SECRET
+
+pytestmark = pytest.mark.single  # what threads share is in test_upload_together.py
 
 NAME, OTHER, URL = "allowed.test", "other.test", "http://allowed.test/"
 KIB = 1024
@@ -125,21 +126,6 @@ def test_it_is_counted_over_connections_and_then_refused_before(weir, origin, co
     other = connect(proxy)
     assert other.connect("%s:%d" % (OTHER, port)).status == 200
     assert [r["reason"] for r in in_order(proxy.finals(3))] == ["ok", "upload_exhausted", "upload_exhausted"]
-
-
-def test_many_tunnels_at_once_send_no_more_together(weir, silent, connect):
-    proxy = weir([tcp(NAME, silent.port, upload="4MiB")], {"workers": 4})
-    tunnels = [connect(proxy) for _ in range(8)]
-    assert all(by_connect(sock, silent.port) for sock in tunnels)
-    threads = [threading.Thread(target=is_cut, args=(sock,)) for sock in tunnels]
-    for one in threads:
-        one.start()
-    for one in threads:
-        one.join()
-    records = proxy.finals(8)
-    assert {r["reason"] for r in records} == {"upload_exhausted"}
-    assert sum(r["bytes"]["up"] for r in records if "bytes" in r) == 4 * KIB * KIB
-    assert silent.wait(lambda: all(c.is_ended for c in silent.conns)) and len(silent.bytes()) <= 4 * KIB * KIB
 
 
 def test_an_idle_tunnel_keeps_nothing_from_others(weir, silent, upstream, connect):
