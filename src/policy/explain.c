@@ -349,6 +349,8 @@ json_rule_place(struct json_out *j, const char *key, const struct rule *r)
 	json_text(j, r == NULL ? NULL : rule_place(r));
 }
 
+static const char *const dlp_words[] = { [DLP_MARK] = "mark", [DLP_BLOCK] = "block" };
+
 static void
 json_pair(struct json_out *j, const char *key, const char *text)
 {
@@ -442,6 +444,8 @@ explain_print_json(
 		json_key(&j, "upload");
 		json_int(&j, (int64_t)v->upload);
 	}
+	if (v->allow && v->dlp != DLP_NONE)
+		json_pair(&j, "dlp", dlp_words[v->dlp]);
 	json_would(&j, &v->would);
 	json_key(&j, "warnings");
 	json_open(&j, '[');
@@ -523,6 +527,8 @@ explain_print_text(const struct explained *e, const struct ruleset *rs, struct b
 	if (v->allow && v->upload > 0)
 		buf_fmt(to, "upload: %" PRIu64 " bytes of a session to this host\n",
 		    v->upload);
+	if (v->allow && v->dlp != DLP_NONE)
+		buf_fmt(to, "dlp: %s what looks like a secret\n", dlp_words[v->dlp]);
 	for (size_t i = 0; i < e->dial.count; i++) {
 		struct endpoint at = { e->dial.addr[i], e->port };
 		buf_fmt(to, "dial: %s\n", endpoint_text(text, &at));

@@ -1,11 +1,12 @@
 """Secrets in requests: those that weir holds never leave, and what looks like one only where a rule lets it."""
 import base64
 import json
+import subprocess
 
 import pytest
 
 from rig import provider as rig_provider
-from rig.weir import NotStarted, proxy_and_health
+from rig.weir import NotStarted, binary, proxy_and_health
 from rules import http, in_order, is_refusal
 from test_sessions import SECRET, sessions
 
@@ -172,3 +173,12 @@ def test_an_answer_may_say_what_it_likes(weir, origin, connect):
 def test_a_rule_that_cannot_look_is_no_policy(weir, rule):
     with pytest.raises(NotStarted):
         weir([dict(rule, host=NAME, dlp="block")])
+
+
+@pytest.mark.command
+def test_explain_knows_it(tmp_path):
+    (tmp_path / "p.yaml").write_text("policy: p\nallow: [{ host: allowed.test, protocol: http, dlp: mark }]\n")
+    (tmp_path / "weir.yaml").write_text("production: false\npolicies: [p.yaml]\n")
+    command = [binary(), "explain", "-c", str(tmp_path / "weir.yaml"), "GET", URL]
+    assert "dlp: mark" in subprocess.run(command, capture_output=True, text=True).stdout
+    assert json.loads(subprocess.run([*command, "--json"], capture_output=True, text=True).stdout)["dlp"] == "mark"
