@@ -781,12 +781,14 @@ static void
 send_request(struct forward *f, struct str rest)
 {
 	buf_reset(&f->e->text);
-	if (!put_request(f, &f->e->text, false))
+	if (!put_request(f, &f->e->text, false)) {
 		fail(f, REASON_OVERLOADED, CLOSE_WEIR, "no room for the request head");
-	else if (!may_leave(f, buf_view(&f->e->text)))
+	} else if (!may_leave(f, buf_view(&f->e->text))) {
+		buf_str(f->more, rest); /* the next request, when this one has no body */
 		(void)caught(f);
-	else if (send_head(f, rest) && pump_up(f))
+	} else if (send_head(f, rest) && pump_up(f)) {
 		arm(f);
+	}
 }
 
 /* What it says before it is asked would be taken for the answer. */

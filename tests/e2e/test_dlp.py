@@ -89,6 +89,14 @@ def test_late_in_a_long_body_it_is_cut_off_there(holding, silent, connect):
     assert not_in(HELD, silent.bytes().decode())
 
 
+def test_the_request_behind_a_blocked_one_is_answered(holding, upstream, connect):
+    sock = connect(holding([http(NAME)]))
+    sock.send("".join("GET %s HTTP/1.1\r\nHost: %s\r\n\r\n" % (url, NAME) for url in (URL + "?q=" + HELD, URL)))
+    is_refusal(sock.response(), 403, "dlp_blocked")
+    assert sock.response().status == 200
+    assert [r.target for r in upstream.requests] == ["/"]
+
+
 def test_inside_a_tunnel_that_carries_http_too(holding, upstream, connect):
     proxy = holding([http(NAME)])
     sock = connect(proxy)
