@@ -19,6 +19,7 @@
 #include "policy/keys.h"
 #include "proxy/parent.h"
 #include "proxy/route.h"
+#include "proxy/snapshot.h"
 
 #define OUTPUT_MAX ((size_t)64 << 20)
 #define UNPRICED_SHOWN 20 /* models by name */
@@ -158,6 +159,7 @@ check_config(const char *path, struct ruleset_terms *terms, struct report *rep,
 	if (s->audit_sign.bytes != NULL &&
 	    !signer_takes((struct str){ s->audit_sign.bytes, s->audit_sign.n }))
 		settings_refuse_sign(s, rep);
+	ca_unref(snapshot_ca(s, NULL, rep));
 	static_hosts_free(static_hosts_build(s, rep, &n), n);
 	keys_free(keys_load(s, rep));
 	parent_free(parent_build(s, rep));

@@ -163,21 +163,38 @@ load_rules(const struct settings *s, const struct snapshot_inputs *in, struct re
 	    (const char *const *)s->policies.p, s->policies.n, &terms, rep);
 }
 
-/* The certificates made by one that stays are good after a reload, too. */
+#define SOON_S (30 * (int64_t)24 * 3600)
+
+/* No certificate outlives it. */
 static void
-load_ca(struct snapshot *s, struct ca *old, struct report *rep)
+warn_of_end(const struct settings *set, const struct ca *ca, struct report *rep)
 {
-	const struct settings *set = s->settings;
+	struct mark mark = { .file = set->tree == NULL ? NULL : set->tree->file };
+
+	if (ca_expires_s(ca) < clock_wall_s() + SOON_S)
+		report_add(rep, SEVERITY_WARNING, mark, STR_NONE, "ca_ends",
+		    "weir ca rotate makes the next one",
+		    "the CA of tls.intercept is over within 30 days");
+}
+
+/* The certificates made by one that stays are good after a reload, too. */
+struct ca *
+snapshot_ca(const struct settings *set, struct ca *old, struct report *rep)
+{
 	struct str cert = { set->tls_intercept_cert.bytes, set->tls_intercept_cert.n };
 	struct str key = { set->tls_intercept_key.bytes, set->tls_intercept_key.n };
+	struct ca *ca = NULL;
 	const char *why;
 
 	if (cert.p == NULL || key.p == NULL)
-		return;
+		return NULL;
 	if (old != NULL && ca_is_of(old, cert, key))
-		s->ca = ca_ref(old);
-	else if ((s->ca = ca_load(cert, key, &why)) == NULL)
+		ca = ca_ref(old);
+	else if ((ca = ca_load(cert, key, &why)) == NULL)
 		settings_refuse(set, rep, "tls.intercept", "bad_ca", why);
+	if (ca != NULL)
+		warn_of_end(set, ca, rep);
+	return ca;
 }
 
 /* Providers, what they cost, and by what their certificates are judged. */
@@ -265,7 +282,7 @@ snapshot_new(struct settings *set, const struct snapshot_inputs *in, struct repo
 		report_add(rep, SEVERITY_ERROR, (struct mark){ 0 }, STR_NONE,
 		    "no_interfaces", NULL, "the machine's own addresses cannot be read");
 	s->vault = vault_new(set);
-	load_ca(s, in->ca, rep);
+	s->ca = snapshot_ca(set, in->ca, rep);
 	load_gateway(s, rep);
 	s->parent = parent_build(set, rep);
 	if (set->audit_sign.bytes != NULL &&

@@ -65,6 +65,9 @@ struct snapshot_inputs {
 struct resolver_options snapshot_dns(
     const struct settings *s, const struct static_host *host, size_t nhost);
 
+/* tls.intercept's, or NULL: there is none, or what is wrong was reported.  `old` (may be
+ * NULL) is taken again where it is still what is named. */
+struct ca *snapshot_ca(const struct settings *s, struct ca *old, struct report *rep);
 /* Takes the settings.  NULL after reporting (and settings freed). */
 struct snapshot *snapshot_new(
     struct settings *s, const struct snapshot_inputs *in, struct report *rep) MUST_CHECK;

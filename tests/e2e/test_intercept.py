@@ -495,3 +495,13 @@ def test_a_rule_looks_for_secrets_inside(opening, site, inside):
     host = "%s:%d" % (NAME, site.port)
     is_refusal(ask(inside(proxy, site.port), "/?x=" + secret, host=host), 403, "dlp_blocked")
     assert not site.requests
+
+
+@pytest.mark.command
+def test_check_tells_a_ca_that_ends_soon(tmp_path):
+    ca, config = Ca(tmp_path / "ca", "--days", "20"), tmp_path / "weir.yaml"
+    (tmp_path / "policy.yaml").write_text("policy: p\nallow: [{ host: a.example.com, methods: [GET] }]\n")
+    config.write_text(json.dumps({"production": False, "listen": {"proxy": ["127.0.0.1:3128"]}, "policies": ["policy.yaml"],
+                                  "audit": {"path": "audit.jsonl"}, "tls": {"intercept": ca.setting}}))
+    done = subprocess.run([binary(), "check", "-c", str(config)], capture_output=True, text=True)
+    assert done.returncode == 0 and "[ca_ends]" in done.stderr
