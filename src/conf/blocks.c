@@ -232,6 +232,7 @@ static const struct row provider_rows[] = {
 	MUST(path, "path", TEXT, 1, 256),
 	MUST(upstream, "upstream", TEXT, 1, 1024),
 	ROW(hosts, "hosts", LIST_text, NULL, 0, 256),
+	ROW(paths, "paths", LIST_text, NULL, 0, 256),
 	ROW(credential_header, "credential.header", TOKEN, NULL, 1, 64),
 	ROW(credential_scheme, "credential.scheme", TOKEN, NULL, 1, 32),
 	ROW(credential_value, "credential.value", SECRET, NULL, 0, 0),

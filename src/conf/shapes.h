@@ -198,7 +198,7 @@ struct provider {
 	char *name;
 	int kind; /* enum provider_kind */
 	char *path, *upstream;
-	struct texts hosts;
+	struct texts hosts, paths; /* paths: of kind none */
 	char *credential_header, *credential_scheme;
 	struct secret credential_value;
 	int settle; /* enum settle */

@@ -88,6 +88,8 @@ refusal_of(const struct conn *c)
 	    api_find((enum provider_kind)x->route->row->kind, x->head->method,
 		route_rest(x->route, x->ask.path)) == NULL)
 		return not_metered(x);
+	if (!route_has_path(x->route, route_rest(x->route, x->ask.path)))
+		return REASON_PATH_NOT_ALLOWED;
 	return REASON_NONE;
 }
 

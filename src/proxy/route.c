@@ -65,6 +65,21 @@ read_path(struct route *r, const struct settings *s, struct report *rep)
 	return false;
 }
 
+/* Those of a metered kind are what its family has. */
+static bool
+are_paths_fine(const struct route *r, const struct settings *s, struct report *rep)
+{
+	bool is_fine = r->row->paths.n == 0 || r->row->kind == PROVIDER_NONE;
+
+	for (size_t i = 0; i < r->row->paths.n; i++)
+		is_fine = is_fine && path_pattern_is_valid(str_of(r->row->paths.p[i]));
+	if (!is_fine)
+		finding(s, r->row, rep, "bad_paths",
+		    "the paths of %s are of kind: none alone, and patterns like /v1/**",
+		    r->row->name);
+	return is_fine;
+}
+
 /* A line end in it would be another field. */
 static bool
 is_credential_fine(const struct route *r, const struct settings *s, struct report *rep)
@@ -133,7 +148,7 @@ routes_build(const struct settings *s, const struct prices *prices, struct repor
 
 		*r = (struct route){ .row = &s->gateway_providers.p[i] };
 		if (!read_upstream(r, s, rep) || !read_path(r, s, rep) ||
-		    !is_credential_fine(r, s, rep))
+		    !are_paths_fine(r, s, rep) || !is_credential_fine(r, s, rep))
 			continue;
 		r->credential = known_of_one(&r->row->credential_value);
 		all->n++;
@@ -194,6 +209,15 @@ routes_of_host(const struct routes *r, const struct host *h, uint16_t port)
 		if ((port == 0 || r->p[i].port == port) && is_host_of(&r->p[i], h))
 			return &r->p[i];
 	return NULL;
+}
+
+bool
+route_has_path(const struct route *r, struct str rest)
+{
+	for (size_t i = 0; i < r->row->paths.n; i++)
+		if (path_pattern_fits(str_of(r->row->paths.p[i]), rest))
+			return true;
+	return r->row->paths.n == 0;
 }
 
 struct str

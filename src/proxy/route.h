@@ -3,8 +3,8 @@
  *
  * Part of a snapshot: immutable, any thread.
  *
- * Codes of findings: bad_upstream bad_path path_conflict bad_credential no_prices
- * unmetered_provider
+ * Codes of findings: bad_upstream bad_path bad_paths path_conflict bad_credential
+ * no_prices unmetered_provider
  */
 #ifndef WEIR_PROXY_ROUTE_H
 #define WEIR_PROXY_ROUTE_H
@@ -40,6 +40,8 @@ const struct route *routes_find(const struct routes *r, struct str path); /* NUL
 /* Whose host it is on that port (0: any); NULL: nobody's. */
 const struct route *routes_of_host(
     const struct routes *r, const struct host *h, uint16_t port);
+/* May this be asked of it?  `rest` as route_rest() has it; without paths, all. */
+bool route_has_path(const struct route *r, struct str rest);
 /* Of a path that leads there, what follows the provider's own: "/v1/messages", or empty.
  */
 struct str route_rest(const struct route *r, struct str path);

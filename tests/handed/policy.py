@@ -48,6 +48,13 @@ def _inject(fields):
     return dict({"header": name, "credential": "one"}, **({"scheme": scheme} if scheme else {}))
 
 
+def _provider(gateway):
+    """A route that puts a key in, and no meter."""
+    (name, _secret), = gateway["inject"].items()
+    return {"name": "case", "kind": "none", "path": gateway["prefix"].rstrip("/"), "upstream": gateway["upstream"],
+            "paths": [_glob(path) for path in gateway["paths"]], "credential": {"header": name, "value": "env:" + CREDENTIAL}}
+
+
 def injected(neutral):
     """[(host, secret)] of a policy's entries that inject."""
     return [(entry["host"], value.rpartition(" ")[2]) for entry in neutral.get("hosts", [])
@@ -84,15 +91,13 @@ def by_port(ports):
     return [half for half in halves if half[1]]
 
 
-KNOWN = {"hosts", "deny", "ip_literals", "address_exceptions", "upgrade", "ech", "max_body",
+KNOWN = {"gateway", "hosts", "deny", "ip_literals", "address_exceptions", "upgrade", "ech", "max_body",
          "via_pseudonym", "nat64_prefix", "proxy_auth"}
 PASSWORD = "env:WEIR_HANDED_PASSWORD"  # the cases' own are too short for weir, and none of them fits
 
 
 def translate(neutral, split, private=()):
     """(policy, settings to add) of a protocol file's policy; `private` is where names lead, never literals."""
-    if "gateway" in neutral:
-        raise NotYet("gateway")
     unknown = set(neutral) - KNOWN
     if unknown:
         raise NotYet("policy " + ", ".join(sorted(unknown)))
@@ -113,6 +118,9 @@ def translate(neutral, split, private=()):
         settings["name"] = neutral["via_pseudonym"]
     if "nat64_prefix" in neutral:
         settings["dns"] = {"nat64": [neutral["nat64_prefix"]]}
+    if "gateway" in neutral:
+        settings["gateway"] = {"providers": [_provider(neutral["gateway"])]}
+        settings["sessions"] = {"required": False, "default": {"sid": "s1", "tenant": "acme"}}
     if injected(neutral):
         settings["credentials"] = {"one": {"value": "env:" + CREDENTIAL, "hosts": [host for host, _ in injected(neutral)]}}
         settings["sessions"] = {"required": False, "default": {"sid": "s1", "tenant": "acme"}}

@@ -37,6 +37,9 @@ static const struct {
 } rows[] = {
 	{ "{ " FREE "path: /a, upstream: \"https://a.test\" }", NULL },
 	{ "{ " FREE "path: /a/b/, upstream: \"http://a.test:8080/x/\" }", NULL },
+	{ "{ " FREE "path: /a, upstream: \"https://a.test\", paths: [/v1/**] }", NULL },
+	{ "{ " FREE "path: /a, upstream: \"https://a.test\", paths: [v1] }",
+	    "bad_paths" },
 	{ "{ " FREE "path: /a, upstream: \"ftp://a.test\" }", "bad_upstream" },
 	{ "{ " FREE "path: /a, upstream: a.test }", "bad_upstream" },
 	{ "{ " FREE "path: /a, upstream: \"https://a.test/?x=1\" }", "bad_upstream" },

@@ -2,7 +2,7 @@
 import base64
 import select
 
-from rig import ca, client, hello, http1, origin, tls
+from rig import ca, client, gateway, hello, http1, origin, tls
 
 from . import live
 from .live import Wrong, need
@@ -13,7 +13,7 @@ OPENED = ("allowed.test", 443)  # what a client of an intercepted tunnel has ask
 
 
 def later(case, known):
-    if case["listener"] not in ("proxy", "transparent-http", "mitm"):
+    if case["listener"] not in ("proxy", "transparent-http", "mitm", "gateway"):
         return "listener " + case["listener"]
     return live.policy_later(case)
 
@@ -238,6 +238,8 @@ def prepare(net, case):
 
 def opened(net, proxy, case):
     """The client's connection: the door itself, or the TLS inside a tunnel."""
+    if case["listener"] == "gateway":
+        return client.Client(gateway.Door(proxy))
     if case["listener"] == "mitm":
         return ca.Inside.open(proxy, net.group["ca"].trusting(), *OPENED)
     return client.Client(live.through(proxy, case))

@@ -42,6 +42,7 @@ def stage(net):
     return net
 
 
+GATEWAY = "127.0.0.1:8787"
 TRANSPARENT = "127.0.0.1:15001"
 
 
@@ -62,6 +63,8 @@ def by_policy(cases, known, is_quick):
         settings["limits"] = limits
         if "original_dst" in case:
             settings["listen"] = {"transparent": [TRANSPARENT]}
+        if case.get("listener") == "gateway":
+            settings["listen"] = {"gateway": [GATEWAY]}
         if case.get("listener") == "mitm":
             settings["is_opened"] = True
             for rule in own["allow"]:
@@ -87,7 +90,7 @@ SECRET = os.urandom(24).hex()
 def known(value):
     """The cases' own secrets are too short for weir: theirs stand for one of ours."""
     head, space, secret = value.rpartition(" ")
-    return head + space + SECRET if secret == "REAL" else value
+    return head + space + SECRET if secret in ("REAL", "REAL-KEY-123") else value
 
 
 def open_tls(group, config):
