@@ -376,8 +376,10 @@ judge_again(const struct exchange *x, struct snapshot *s, struct admitted *in,
 		return false;
 	if (!match_admit(rules, &f, a, in, v, NULL))
 		return false;
-	if (x->route != NULL && !in->is_metered)
-		return false; /* a provider's no more, and nothing was vetted */
+	/* a provider's no more, and nothing was vetted; or only now, and its way is
+	 * another */
+	if ((x->route != NULL) != in->is_metered)
+		return false;
 	if (!in->is_metered && !is_address_open(rules, &f, in, at, &s->place, v))
 		return false;
 	/* its requests are judged one by one */

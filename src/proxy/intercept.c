@@ -69,15 +69,17 @@ intercept_prove(struct conn *c)
 /* ---- the certificate ---- */
 
 static enum next
-give_up(struct conn *c, enum reason reason)
+give_up(struct conn *c, enum reason reason, const char *why)
 {
 	static const char internal_error[] = { 0x15, 3, 3, 0, 2, 2, 80 }; /* RFC 8446 6 */
 	struct iovec v = { (void *)(uintptr_t)internal_error, sizeof(internal_error) };
 
 	(void)stream_write(&c->client, &v, 1); /* a courtesy: it fits or not */
-	blame(c, reason, CLOSE_WEIR, "no certificate could be made for the client");
+	blame(c, reason, CLOSE_WEIR, why);
 	return conn_close(c);
 }
+
+static const char unmade[] = "no certificate could be made for the client";
 
 static void
 on_made(void *arg, struct leaf *leaf)
@@ -87,7 +89,7 @@ on_made(void *arg, struct leaf *leaf)
 	c->minting = NULL;
 	if (leaf != NULL)
 		c->leaf = leaf_ref(leaf);
-	conn_go_on(c, leaf != NULL ? NEXT : give_up(c, REASON_INTERNAL));
+	conn_go_on(c, leaf != NULL ? NEXT : give_up(c, REASON_INTERNAL, unmade));
 }
 
 enum next
@@ -95,12 +97,15 @@ intercept_leaf(struct conn *c)
 {
 	const struct exchange *x = c->outer;
 
+	if (x->snapshot->ca == NULL) /* a reload took it away since the hello */
+		return give_up(
+		    c, REASON_POLICY_CHANGED, "no TLS of clients is opened any more");
 	c->leaf = mint_kept(c->e->mint, x->snapshot->ca, &x->ask.host);
 	if (c->leaf != NULL)
 		return NEXT;
 	c->minting =
 	    mint_ask(c->e->mint, x->snapshot->ca, &x->ask.host, c->e->loop, on_made, c);
-	return c->minting != NULL ? WAIT : give_up(c, REASON_OVERLOADED);
+	return c->minting != NULL ? WAIT : give_up(c, REASON_OVERLOADED, unmade);
 }
 
 /* ---- the client ---- */

@@ -6,12 +6,13 @@ import json
 import os
 import ssl
 import subprocess
+import threading
 
 import pytest
 
-from rig import hello, origin as origins, tls
+from rig import client as rig_client, gateway as rig_gateway, hello, origin as origins, provider as rig_provider, tls
 from rig.ca import Ca, Inside
-from rig.weir import NotStarted, binary, proxy_and_health, wait_for
+from rig.weir import WAIT, NotStarted, binary, proxy_and_health, wait_for
 from rules import https, in_order, is_refusal
 from test_forward import WS, websocket_origin
 
@@ -429,6 +430,55 @@ def test_a_reload_with_the_same_ca_keeps_its_certificates(opening, site, inside)
     first = inside(proxy, site.port).certificate()["serialNumber"]
     reload(proxy)
     assert inside(proxy, site.port).certificate()["serialNumber"] == first
+
+
+@pytest.fixture
+def slow_site(origin, authority):
+    """Its TLS is not answered before `go`."""
+    one = origin(serve=lambda conn: one.go.wait(WAIT) and answered(conn))
+    one.go, answered = threading.Event(), tls.tls_serve(authority.context(NAME), origins.http_serve)
+    one.port = one.listen()
+    yield one
+    one.go.set()
+
+
+class Proving:
+    """A client whose hello has come, while its origin is not proved yet."""
+
+    def __init__(self, proxy, ca, port):
+        self.out, self.into = ssl.MemoryBIO(), ssl.MemoryBIO()
+        self.client, self.tls = rig_client.Client(proxy), ca.trusting().wrap_bio(self.into, self.out, server_hostname=NAME)
+        assert self.client.connect("%s:%d" % (NAME, port)).status == 200
+        with pytest.raises(ssl.SSLWantReadError):
+            self.tls.do_handshake()
+        self.client.send(self.out.read())
+        wait_for(lambda: proxy.metric("weir_intercepted_total") == 1, what="the hello")
+
+
+def test_an_intercepted_tunnel_ends_when_the_ca_goes_before_it_has_a_certificate(opening, slow_site, ca):
+    proxy = opening([https(NAME, slow_site.port, methods=["GET"])])
+    proving = Proving(proxy, ca, slow_site.port)
+    proxy.config["tls"].pop("intercept")
+    reload(proxy, [{"policy": "test", "allow": [https(NAME, slow_site.port)]}])
+    slow_site.go.set()
+    assert proving.client.read_all() == bytes([21, 3, 3, 0, 2, 2, 80])
+    assert proxy.finals(1)[0]["reason"] == "policy_changed"
+    assert not slow_site.requests and proxy.stop() == 0
+
+
+def test_an_intercepted_tunnel_ends_when_its_host_becomes_a_providers(opening, slow_site, ca):
+    """What is metered goes another way, on which nothing has been dialled yet."""
+    proxy = opening([https(NAME, slow_site.port, methods=["GET"])], config={"sessions": rig_gateway.laptop()},
+                    environment=rig_gateway.ENVIRONMENT)
+    proving = Proving(proxy, ca, slow_site.port)
+    proxy.config["gateway"] = {"prices": str(rig_provider.PRICES), "providers": [
+        {"name": "a", "kind": "anthropic", "path": "/a", "upstream": "https://%s:%d" % (NAME, slow_site.port),
+         "credential": {"header": "x-api-key", "value": "env:PROVIDER_KEY"}}]}
+    reload(proxy, [{"policy": "test", "allow": [https(OTHER)]}])
+    slow_site.go.set()
+    assert proving.client.read_all() == b"" and proving.client.is_reset
+    assert proxy.finals(1)[0]["reason"] == "policy_changed"
+    assert not slow_site.requests and proxy.stop() == 0
 
 
 # -- a configuration that is none
