@@ -86,13 +86,10 @@ metered_free(struct metered *m)
 const struct metered_host *
 metered_find(const struct metered *m, const struct host *h)
 {
-	struct pattern name = { .kind = PATTERN_NAME, .base = host_str(h) };
+	struct pattern name = pattern_of_host(h);
 
 	if (m == NULL)
 		return NULL;
-	if (h->is_literal)
-		name =
-		    (struct pattern){ .kind = PATTERN_RANGE, .prefix = { h->addr, 128 } };
 	for (size_t i = 0; i < m->n; i++)
 		if (pattern_covers(&m->p[i].pattern, &name))
 			return &m->p[i];

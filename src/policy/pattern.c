@@ -116,6 +116,15 @@ pattern_error_hint(enum pattern_error e)
 	return NULL;
 }
 
+struct pattern
+pattern_of_host(const struct host *h)
+{
+	if (h->is_literal)
+		return (
+		    struct pattern){ .kind = PATTERN_RANGE, .prefix = { h->addr, 128 } };
+	return (struct pattern){ .kind = PATTERN_NAME, .base = host_str(h) };
+}
+
 bool
 pattern_is_wildcard(const struct pattern *p)
 {

@@ -42,6 +42,8 @@ enum pattern_error {
 /* The base lives in the arena. */
 enum pattern_error pattern_parse(struct pattern *out, struct str text, struct arena *a,
     enum host_error *host_error) MUST_CHECK;
+/* That host and no other; borrows its text. */
+struct pattern pattern_of_host(const struct host *h);
 const char *pattern_error_hint(
     enum pattern_error e); /* what would be right; static, or NULL */
 

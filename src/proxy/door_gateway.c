@@ -62,7 +62,7 @@ take_path(struct exchange *x, const struct route *r)
 {
 	struct buf b;
 
-	if (!str_starts(x->ask.path, r->base) || !path_is_canonical(x->ask.path))
+	if (!route_is_below(x->ask.path, r->base) || !path_is_canonical(x->ask.path))
 		return false;
 	buf_init(&b, r->path.n + x->ask.path.n);
 	buf_str(&b, r->path);

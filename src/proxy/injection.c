@@ -103,13 +103,10 @@ is_tenants(const struct credential *c, struct str tenant)
 static const char *
 unfit(const struct injection *i, const struct injection_ask *ask)
 {
-	struct pattern to = { .kind = PATTERN_NAME, .base = host_str(ask->host) };
+	struct pattern to = pattern_of_host(ask->host);
 
 	if (i->what == NULL)
 		return "there is no such credential any more";
-	if (ask->host->is_literal)
-		to = (struct pattern){ .kind = PATTERN_RANGE,
-			.prefix = { ask->host->addr, 128 } };
 	if (!credential_covers(i->what->row, &to))
 		return "the credential may not go to this host";
 	if (!ask->is_tls)

@@ -102,8 +102,8 @@ known_of_one(const struct secret *s)
 	return known_new(&(struct str){ s->bytes, s->n }, 1);
 }
 
-static bool
-is_below(struct str path, struct str base)
+bool
+route_is_below(struct str path, struct str base)
 {
 	return str_starts(path, base) && (path.n == base.n || path.p[base.n] == '/');
 }
@@ -114,8 +114,8 @@ check_clash(const struct routes *all, const struct settings *s, struct report *r
 	const struct route *last = &all->p[all->n - 1];
 
 	for (size_t i = 0; i + 1 < all->n; i++)
-		if (is_below(last->path, all->p[i].path) ||
-		    is_below(all->p[i].path, last->path))
+		if (route_is_below(last->path, all->p[i].path) ||
+		    route_is_below(all->p[i].path, last->path))
 			finding(s, last->row, rep, "path_conflict",
 			    "the paths of %s and %s lie in each other",
 			    all->p[i].row->name, last->row->name);
@@ -177,7 +177,7 @@ const struct route *
 routes_find(const struct routes *r, struct str path)
 {
 	for (size_t i = 0; i < r->n; i++)
-		if (is_below(path, r->p[i].path))
+		if (route_is_below(path, r->p[i].path))
 			return &r->p[i];
 	return NULL;
 }
@@ -186,7 +186,7 @@ routes_find(const struct routes *r, struct str path)
 static bool
 is_host_of(const struct route *r, const struct host *h)
 {
-	struct pattern name = { .kind = PATTERN_NAME, .base = host_str(h) };
+	struct pattern name = pattern_of_host(h);
 	bool is_its = host_eq(&r->host, h);
 
 	for (size_t i = 0; i < r->row->hosts.n && !is_its; i++) {

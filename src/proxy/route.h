@@ -42,6 +42,8 @@ const struct route *routes_of_host(
     const struct routes *r, const struct host *h, uint16_t port);
 /* May this be asked of it?  `rest` as route_rest() has it; without paths, all. */
 bool route_has_path(const struct route *r, struct str rest);
+/* Is it that path, or one under it? */
+bool route_is_below(struct str path, struct str base);
 /* Of a path that leads there, what follows the provider's own: "/v1/messages", or empty.
  */
 struct str route_rest(const struct route *r, struct str path);

@@ -27,9 +27,9 @@ def ca(tmp_path):
 @pytest.fixture
 def place(gateway, provider, ca, authority):
     """place(): a gateway whose weir opens TLS, and its provider of one family."""
-    def make(kind="anthropic", config=None, **more):
+    def make(kind="anthropic", config=None, row=None, **more):
         config = dict({"tls": {"roots": authority.certificate, "intercept": ca.setting}}, **(config or {}))
-        return gateway(config=config, providers=[rig_gateway.row(kind, provider)], **more)
+        return gateway(config=config, providers=[rig_gateway.row(kind, provider, **(row or {}))], **more)
     return make
 
 
@@ -94,6 +94,23 @@ def test_what_is_not_metered_does_not_pass(place, provider, inside):
     for path in ("/v1/files", "/anthropic/v1/messages", "/v1/../v1/messages"):
         answer = call(inside(g), provider, path)
         assert answer.status in (400, 403) and not provider.requests, path
+
+
+def test_what_only_begins_like_the_providers_base_is_not_under_it(place, provider, inside):
+    g = place(row={"upstream": provider.url + "/base"})
+    for path in ("/base", "/base/v1/messages", "/basement/v1/messages", "/base.x/v1/messages", "/bas/v1/messages"):
+        answer = call(inside(g), provider, path)
+        assert (answer.status == 200) == (path == "/base/v1/messages"), path
+    assert [r.target for r in provider.requests] == ["/base/v1/messages"]
+
+
+def test_a_providers_address_is_metered_in_place_like_its_name(place, provider, ca):
+    g = place(row={"hosts": [provider.name, "127.0.0.1"]})
+    client = Inside.open(g.weir, ca.trusting(), "127.0.0.1", provider.port)
+    assert call(client, provider, host="127.0.0.1:%d" % provider.port).status == 200
+    client.close()
+    assert provider.requests[0].get("host") == provider.url.split("//")[1]
+    assert g.spent() == provider.bill > 0
 
 
 def test_another_host_inside_is_misdirected(place, provider, inside):
