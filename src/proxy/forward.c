@@ -92,6 +92,17 @@ is_up_over(const struct forward *f)
 	return f->is_up_broken || (f->up.is_done && f->up.pending.n == 0);
 }
 
+/* RFC 9110 5.3: a list may be of several fields, and each is looked at. */
+static bool
+is_coded(const struct http_head *h)
+{
+	for (size_t i = 0; i < h->nfield; i++)
+		if (str_eq_nocase(h->field[i].name, STR("Content-Encoding")) &&
+		    !str_eq_nocase(h->field[i].value, STR("identity")))
+			return true;
+	return false;
+}
+
 /* ---- up: the request's body ---- */
 
 /* The origin takes no more; what it has answered is still worth reading. */
@@ -381,11 +392,7 @@ upgrade(struct forward *f, struct str rest)
 static bool
 is_readable(const struct forward *f)
 {
-	const struct http_field *coding =
-	    http_field(&f->response, STR("Content-Encoding"));
-
-	return f->down.scrub == NULL || coding == NULL ||
-	       str_eq_nocase(coding->value, STR("identity"));
+	return f->down.scrub == NULL || !is_coded(&f->response);
 }
 
 /* The final head: how the body will be framed, and whether connections may go on. */
@@ -743,10 +750,9 @@ smaller_limit(int64_t rule, int64_t setting)
 static bool
 may_leave(struct forward *f, struct str head)
 {
-	const struct http_field *coding = http_field(f->x->head, STR("Content-Encoding"));
 	bool may = sieve_head(&f->sieve, head);
 
-	if (may && coding != NULL && !str_eq_nocase(coding->value, STR("identity")))
+	if (may && is_coded(f->x->head))
 		may = sieve_coded(&f->sieve);
 	note_found(f);
 	return may;

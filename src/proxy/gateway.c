@@ -346,6 +346,8 @@ begin_decoding(struct gateway *g)
 	const struct http_field *f = http_field(&g->response, STR("Content-Encoding"));
 	enum coding coding = CODING_IDENTITY;
 
+	if (http_field_count(&g->response, STR("Content-Encoding")) > 1)
+		return false;
 	if (f != NULL && f->value.n > 0 && !coding_read(f->value, &coding))
 		return false;
 	g->decoder =

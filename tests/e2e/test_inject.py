@@ -145,9 +145,11 @@ def test_an_answer_that_echoes_it_is_scrubbed(injecting, site, inside, reply):  
     assert b"*" in got.body and got.is_complete
 
 
-def test_an_answer_that_cannot_be_looked_through_does_not_pass(injecting, site, inside):  # noqa: F811
+@pytest.mark.parametrize("coding", [b"gzip", b"identity, gzip", b"identity\r\nContent-Encoding: gzip"])
+def test_an_answer_that_cannot_be_looked_through_does_not_pass(injecting, site, inside, coding):  # noqa: F811
     body = gzip.compress(SECRET.encode())
-    site.reply = lambda request: b"HTTP/1.1 200 OK\r\nContent-Encoding: gzip\r\nContent-Length: %d\r\n\r\n%s" % (len(body), body)
+    site.reply = lambda request: b"HTTP/1.1 200 OK\r\nContent-Encoding: %s\r\nContent-Length: %d\r\n\r\n%s" % (
+        coding, len(body), body)
     proxy = injecting()
     is_refusal(ask(inside(proxy, site.port), host=at(site)), 502, "upstream_malformed")
 

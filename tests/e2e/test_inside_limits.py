@@ -22,6 +22,14 @@ def test_dlp_over_https_looks_inside(opening, site, inside):  # noqa: F811
     assert [r["reason"] for r in inner] == ["dlp_blocked", "ok"] and "dlp" in inner[0]["flags"]
 
 
+def test_a_coding_in_a_field_of_its_own_hides_a_body_no_less(opening, site, inside):  # noqa: F811
+    proxy = opening([https(NAME, site.port, dlp="block")])
+    more = "Content-Encoding: identity\r\n"
+    assert post(inside(proxy, site.port), site.port, "a note\n", more).status == 200
+    is_refusal(post(inside(proxy, site.port), site.port, "not a note\n", more + "Content-Encoding: gzip\r\n"), 403, "dlp_blocked")
+    assert [r.body for r in site.requests] == [b"a note\n"]
+
+
 def test_what_is_sent_inside_is_counted(opening, site, inside):  # noqa: F811
     proxy = opening([https(NAME, site.port, methods=["POST"], upload="4KiB")])
     client = inside(proxy, site.port)
