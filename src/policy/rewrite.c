@@ -27,8 +27,8 @@ fold(char c)
 	return ascii_is_alnum(c) ? ascii_lower(c) : '-';
 }
 
-static bool
-is_same_name(struct str a, struct str b)
+bool
+rewrite_is_same_name(struct str a, struct str b)
 {
 	if (a.n != b.n)
 		return false;
@@ -42,7 +42,7 @@ enum rewrite
 rewrite_field(struct str name)
 {
 	for (size_t i = 0; i < sizeof(fields) / sizeof(fields[0]); i++)
-		if (is_same_name(name, fields[i].name))
+		if (rewrite_is_same_name(name, fields[i].name))
 			return fields[i].what;
 	return REWRITES_NOTHING;
 }
@@ -98,7 +98,7 @@ rewrite_key(struct str key)
 	if (!decode(key, text, &n))
 		return REWRITES_NOTHING;
 	for (size_t i = 0; i < sizeof(keys) / sizeof(keys[0]); i++)
-		if (is_same_name((struct str){ text, n }, keys[i].name))
+		if (rewrite_is_same_name((struct str){ text, n }, keys[i].name))
 			return keys[i].what;
 	return REWRITES_NOTHING;
 }

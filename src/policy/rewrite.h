@@ -11,6 +11,8 @@
 enum rewrite { REWRITES_NOTHING, REWRITES_METHOD, REWRITES_PATH };
 
 enum rewrite rewrite_field(struct str name);
+/* Are the names one to CGI, which knows neither case nor '-' from '_'? */
+bool rewrite_is_same_name(struct str a, struct str b);
 
 /* The first thing in a request that rewrites it; head and query.p may be NULL. */
 enum rewrite rewrite_find(const struct http_head *head, struct str query);

@@ -7,6 +7,7 @@
 #include <string.h>
 
 #include "audit/name.h"
+#include "policy/rewrite.h"
 #include "wire/auth.h"
 
 #define BASIC_MAX ((size_t)(AUTH_MAX + SECRET_MAX) * 2)
@@ -141,7 +142,7 @@ injection_drops(const struct injection *i, struct str name)
 		return false;
 	return str_eq_nocase(name, STR("Cookie")) ||
 	       str_eq_nocase(name, STR("Accept-Encoding")) ||
-	       (i->how->header.n > 0 && str_eq_nocase(name, i->how->header));
+	       (i->how->header.n > 0 && rewrite_is_same_name(name, i->how->header));
 }
 
 bool
@@ -168,7 +169,7 @@ put_base64(struct str s, struct buf *to)
 
 /* Each one, and what stands between them. */
 static void
-put_swapped(const struct injection *i, struct str text, struct buf *to)
+put_swapped(const struct injection *i, struct str text, struct str with, struct buf *to)
 {
 	struct str what = i->what->placeholder;
 	const char *at;
@@ -176,7 +177,7 @@ put_swapped(const struct injection *i, struct str text, struct buf *to)
 	while ((at = memmem(text.p, text.n, what.p, what.n)) != NULL) {
 		size_t before = (size_t)(at - text.p);
 		buf_add(to, text.p, before);
-		buf_str(to, secret_of(i));
+		buf_str(to, with);
 		text = str_sub(text, before + what.n, text.n);
 	}
 	buf_str(to, text);
@@ -191,7 +192,7 @@ put_basic(const struct injection *i, struct str user, struct str text, struct bu
 	pair.is_secret = true;
 	buf_str(&pair, user);
 	buf_char(&pair, ':');
-	put_swapped(i, text, &pair);
+	put_swapped(i, text, secret_of(i), &pair);
 	buf_text(to, "Basic ");
 	put_base64(buf_view(&pair), to);
 	buf_fini(&pair);
@@ -208,7 +209,21 @@ injection_value(
 	else if (is_basic_with(value, i->what->placeholder, a, &auth))
 		put_basic(i, auth.user, auth.secret, to);
 	else
-		put_swapped(i, value, to);
+		put_swapped(i, value, secret_of(i), to);
+}
+
+void
+injection_beside(
+    const struct injection *i, struct str value, struct arena *a, struct buf *to)
+{
+	struct auth auth;
+
+	if (is_basic_with(value, i->what->placeholder, a, &auth)) {
+		buf_str(to, auth.user);
+		buf_char(to, ' ');
+		value = auth.secret;
+	}
+	put_swapped(i, value, STR(" "), to);
 }
 
 void

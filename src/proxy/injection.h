@@ -41,6 +41,9 @@ enum reason injection_judge(
 bool injection_drops(const struct injection *i, struct str name);
 /* Has the value a placeholder that is swapped? */
 bool injection_swaps(const struct injection *i, struct str value, struct arena *a);
+/* What stands beside the placeholders of such a value, its base64 off. */
+void injection_beside(
+    const struct injection *i, struct str value, struct arena *a, struct buf *to);
 /* A field's value, with what its placeholder stands for. */
 void injection_value(
     const struct injection *i, struct str value, struct arena *a, struct buf *to);

@@ -112,6 +112,15 @@ put_max_forwards(struct buf *out, const struct http_head *head)
 		buf_fmt(out, "Max-Forwards: %llu\r\n", (unsigned long long)(n - 1));
 }
 
+/* Under another name: its own would say that all of it is a secret. */
+static void
+put_beside(struct buf *out, const struct http_field *f, const struct remake *how)
+{
+	buf_text(out, "Beside: ");
+	injection_beside(how->injection, f->value, how->arena, out);
+	buf_add(out, "\r\n", 2);
+}
+
 static void
 put_passed(struct buf *out, const struct http_field *f, const struct remake *how)
 {
@@ -119,8 +128,10 @@ put_passed(struct buf *out, const struct http_field *f, const struct remake *how
 		put_field(out, f->name, f->value);
 		return;
 	}
-	if (how->is_bare && injection_swaps(how->injection, f->value, how->arena))
+	if (how->is_bare && injection_swaps(how->injection, f->value, how->arena)) {
+		put_beside(out, f, how);
 		return;
+	}
 	buf_str(out, f->name);
 	buf_add(out, ": ", 2);
 	injection_value(how->injection, f->value, how->arena, out);

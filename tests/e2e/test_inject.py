@@ -13,6 +13,7 @@ from rig import token as tokens
 from rig.gateway import laptop
 from rig.weir import NotStarted
 from rules import http, https, is_refusal
+from test_dlp import SHAPED
 from test_intercept import NAME, OTHER, ask, ca, inside, insides_of, opening, reload, site  # noqa: F401
 
 pytestmark = pytest.mark.single
@@ -109,6 +110,25 @@ def test_a_credential_of_the_clients_own_does_not_pass_beside_it(injecting, site
         return
     is_refusal(answer, 403, "credential_refused")
     assert not site.requests
+
+
+def test_what_stands_beside_a_placeholder_is_looked_at_like_all_that_leaves(injecting, site, inside):  # noqa: F811
+    proxy = injecting(rules=[https(NAME, site.port, inject=SWAP, dlp="block")],
+                      config={"credentials": dict(credentials(), other={"value": "env:OTHER", "hosts": [OTHER]})})
+
+    def put(value):
+        return ask(inside(proxy, site.port), host=at(site), more="Authorization: %s\r\n" % value)
+    for text in (SHAPED, SECOND):
+        for value in ("Bearer %s %s" % (PLACEHOLDER, text), basic(text, PLACEHOLDER), basic("git", text + PLACEHOLDER)):
+            is_refusal(put(value), 403, "dlp_blocked")
+    assert not site.requests
+    assert [put(value).status for value in ("Bearer " + PLACEHOLDER, basic("git", PLACEHOLDER))] == [200, 200]
+
+
+def test_a_name_that_cgi_takes_for_the_injected_one_stays_away(injecting, site, inside):  # noqa: F811
+    proxy = injecting({"header": "x-forge", "credential": "forge"})
+    assert ask(inside(proxy, site.port), host=at(site), more="X_Forge: mine\r\n").status == 200
+    assert [value for name, value in site.requests[0].headers if name.lower().replace("_", "-") == "x-forge"] == [SECRET]
 
 
 # -- what comes back
