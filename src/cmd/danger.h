@@ -1,9 +1,9 @@
 /*
  * danger.h - every switch that loosens, for `weir check --danger`
  *
- * A list for whoever answers for a configuration: each thing in it that lets through more,
- * records less or judges less than weir would by itself, with its place and with what that
- * means.  That it is in the list does not make it wrong.
+ * A list for whoever answers for a configuration: each thing in it that lets through
+ * more, records less or judges less than weir would by itself, with its place and with
+ * what that means.  That it is in the list does not make it wrong.
  */
 #ifndef WEIR_CMD_DANGER_H
 #define WEIR_CMD_DANGER_H

@@ -788,9 +788,10 @@ send_request(struct forward *f, struct str rest)
 {
 	buf_reset(&f->e->text);
 	if (!put_request(f, &f->e->text, false)) {
+		buf_str(f->more, rest); /* the next request, when this one has no body */
 		fail(f, REASON_OVERLOADED, CLOSE_WEIR, "no room for the request head");
 	} else if (!may_leave(f, buf_view(&f->e->text))) {
-		buf_str(f->more, rest); /* the next request, when this one has no body */
+		buf_str(f->more, rest);
 		(void)caught(f);
 	} else if (send_head(f, rest) && pump_up(f)) {
 		arm(f);
@@ -810,6 +811,7 @@ begin(struct forward *f, struct str rest)
 	struct stream *origin = &f->origin->stream;
 
 	if (has_spoken_early(origin)) {
+		buf_str(f->more, rest);
 		fail(f, REASON_UPSTREAM_MALFORMED, CLOSE_WEIR,
 		    "the origin answered before it was asked");
 		return;

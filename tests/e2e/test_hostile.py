@@ -60,6 +60,17 @@ def test_what_an_origin_says_before_it_is_asked_is_no_answer(weir, origin, conne
     assert record["error"] == "the origin answered before it was asked" and not early.bytes()
 
 
+def test_the_request_behind_one_that_such_an_origin_spoilt_is_answered(weir, origin, upstream, connect):
+    early = origin(serve=lambda conn: (conn.send(origins.OK), conn.recv(), conn.close()))
+    port = early.listen()
+    proxy = weir([http(NAME, [80, port])])
+    for _ in range(8):  # whether it has spoken by then is a race, and which answer it has may differ
+        sock = connect(proxy)
+        sock.send("".join("GET http://%s/ HTTP/1.1\r\nHost: %s\r\n\r\n" % (host, host) for host in (
+            "allowed.test:%d" % port, "allowed.test")))
+        assert sock.response().status in (200, 502) and sock.response().status == 200
+
+
 # -- a policy that has gone decides nothing any more
 
 KEY = "dGhlIHNhbXBsZSBub25jZQ=="
