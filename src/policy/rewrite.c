@@ -47,8 +47,6 @@ rewrite_field(struct str name)
 	return REWRITES_NOTHING;
 }
 
-#define KEY_MAX 64 /* decoded; no key of the table is near it */
-
 /* Takes the next byte of a key, percent- and form-decoded. */
 static char
 take_byte(struct str *key)
@@ -72,7 +70,7 @@ take_byte(struct str *key)
  * PHP skips spaces before it, ends it at a NUL, and reads ' ', '.' and '[' as '_'.
  */
 static bool
-decode(struct str key, char out[KEY_MAX], size_t *n)
+decode(struct str key, char out[REWRITE_KEY_MAX], size_t *n)
 {
 	*n = 0;
 	while (key.n > 0) {
@@ -81,7 +79,7 @@ decode(struct str key, char out[KEY_MAX], size_t *n)
 			break;
 		if (c == ' ' && *n == 0)
 			continue;
-		if (*n == KEY_MAX)
+		if (*n == REWRITE_KEY_MAX)
 			return false;
 		out[(*n)++] = c == ' ' || c == '.' || c == '[' ? '_' : c;
 	}
@@ -92,7 +90,7 @@ decode(struct str key, char out[KEY_MAX], size_t *n)
 static enum rewrite
 rewrite_key(struct str key)
 {
-	char text[KEY_MAX];
+	char text[REWRITE_KEY_MAX];
 	size_t n;
 
 	if (!decode(key, text, &n))
@@ -120,6 +118,18 @@ next_pair(struct str *rest, struct str *pair, struct str *key)
 		*key = str_sub(*key, 1, key->n);
 	if (str_find(*key, '=', &at))
 		*key = str_sub(*key, 0, at);
+	return true;
+}
+
+bool
+rewrite_next_key(struct str *query, char text[static REWRITE_KEY_MAX], struct str *key)
+{
+	struct str pair, raw;
+	size_t n;
+
+	if (!next_pair(query, &pair, &raw))
+		return false;
+	*key = decode(raw, text, &n) ? (struct str){ text, n } : STR("");
 	return true;
 }
 

@@ -17,6 +17,13 @@ bool rewrite_is_same_name(struct str a, struct str b);
 /* The first thing in a request that rewrites it; head and query.p may be NULL. */
 enum rewrite rewrite_find(const struct http_head *head, struct str query);
 
+#define REWRITE_KEY_MAX 64 /* decoded; no key that anybody looks for is near it */
+
+/* Takes the next key off a query, in `text` as origins read it; empty when it is longer.
+ * False: there is none. */
+bool rewrite_next_key(
+    struct str *query, char text[static REWRITE_KEY_MAX], struct str *key) MUST_CHECK;
+
 /* The query without such keys; nothing else changes.  What is left may be empty. */
 void rewrite_strip_query(struct buf *out, struct str query);
 

@@ -72,10 +72,31 @@ stray(const struct injection *i, const struct injection_ask *ask,
 
 /* ---- the client's own */
 
+/* RFC 6750 2.3, and what APIs made of it.  A page_token is none, and a key is many
+ * things. */
+static const char *const own_keys[] = { "access_token", "api_key", "api_token", "apikey",
+	"auth_token", "client_secret", "job_token", "oauth_token", "private_token" };
+
+static bool
+has_own_key(struct str query)
+{
+	char text[REWRITE_KEY_MAX];
+	struct str key;
+
+	while (rewrite_next_key(&query, text, &key))
+		for (size_t i = 0; i < sizeof(own_keys) / sizeof(own_keys[0]); i++)
+			if (rewrite_is_same_name(key, str_of(own_keys[i])))
+				return true;
+	return false;
+}
+
 /* One with the placeholder in it is weir's; what is no secret by its name is nobody's. */
 static const char *
 foreign(const struct injection *i, const struct injection_ask *ask)
 {
+	static const char another[] = "the client brought a credential of its own, "
+				      "beside the one that belongs here";
+
 	for (size_t k = 0; k < ask->head->nfield; k++) {
 		const struct http_field *f = &ask->head->field[k];
 		if (injection_drops(i, f->name) ||
@@ -83,10 +104,9 @@ foreign(const struct injection *i, const struct injection_ask *ask)
 		    name_kind(f->name, NAME_IN_TEXT) == NULL ||
 		    value_holds(f->value, i->what->placeholder, ask->arena))
 			continue;
-		return "the client brought a credential of its own, beside the one that "
-		       "belongs here";
+		return another;
 	}
-	return NULL;
+	return has_own_key(ask->query) ? another : NULL;
 }
 
 static bool

@@ -112,6 +112,14 @@ def test_a_credential_of_the_clients_own_does_not_pass_beside_it(injecting, site
     assert not site.requests
 
 
+@pytest.mark.parametrize("query, status", [
+    ("a=1&access_token=mine", 403), ("private%5Ftoken=mine", 403), ("API-KEY=mine", 403), ("page_token=a&key=b", 200)])
+def test_a_query_key_that_is_a_credential_is_one_of_the_clients_own(injecting, site, inside, query, status):  # noqa: F811
+    answer = ask(inside(injecting(), site.port), "/?" + query, host=at(site))
+    assert (answer.status, len(site.requests)) == (status, status == 200)
+    assert status == 200 or answer.get("x-weir-reason") == "credential_refused"
+
+
 def test_what_stands_beside_a_placeholder_is_looked_at_like_all_that_leaves(injecting, site, inside):  # noqa: F811
     proxy = injecting(rules=[https(NAME, site.port, inject=SWAP, dlp="block")],
                       config={"credentials": dict(credentials(), other={"value": "env:OTHER", "hosts": [OTHER]})})
