@@ -676,17 +676,25 @@ match_admit(const struct ruleset *rs, const struct facts *f, struct arena *a,
 
 /* ---- answers */
 
+/* A name decides whether TLS is opened, before its addresses are known: to what looks at
+ * requests by address all TLS is out of sight. */
+static bool
+is_out_of_sight(const struct asking *q, const struct rule *r)
+{
+	return !q->f->has_request && (q->f->protocols & ~(unsigned)PROTOCOL_HTTP) != 0 &&
+	       rule_sees_requests(r) && rule_protocols_at(r, q->f->port) != 0;
+}
+
 static const struct rule *
 address_denier(const struct asking *q, const struct layer *l, const struct addr *addr)
 {
 	const struct entry *e;
-	unsigned opaque;
 	struct walk w;
 
 	walk_addr(&w, &l->deny, addr);
 	while ((e = walk_next(&w)) != NULL) {
-		opaque = 0;
-		if (denial(q, e->rule, &opaque) != NULL || opaque != 0)
+		unsigned opaque = 0;
+		if (denial(q, e->rule, &opaque) != NULL || is_out_of_sight(q, e->rule))
 			return e->rule;
 	}
 	return NULL;

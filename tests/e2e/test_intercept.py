@@ -402,6 +402,18 @@ def test_a_tunnel_that_flows_unseen_is_closed_when_sight_is_wanted(opening, site
     assert proxy.finals(1)[0]["reason"] == "policy_changed"
 
 
+def test_a_tunnel_that_flows_unseen_is_closed_when_its_address_is_looked_at(opening, site, connect, authority):
+    """As a new one would be refused: by its name nothing says that its TLS is to be opened."""
+    proxy = opening([https(NAME, site.port)])
+    client = connect(proxy)
+    assert client.connect("%s:%d" % (NAME, site.port)).status == 200
+    own = authority.client().wrap_socket(client.sock, server_hostname=NAME)
+    reload(proxy, [{"policy": "test", "allow": [https(NAME, site.port)], "deny": [{"host": "127.0.0.0/8", "paths": ["/admin/**"]}]}])
+    assert own.recv(100) == b""
+    assert proxy.finals(1)[0]["reason"] == "policy_changed"
+    is_refusal(connect(proxy).connect("%s:%d" % (NAME, site.port)), 403, "host_denied")
+
+
 def test_open_tunnels_are_judged_by_the_new_rules(opening, site, inside):
     proxy = opening([https(NAME, site.port, methods=["GET", "POST"])])
     client, host = inside(proxy, site.port), "%s:%d" % (NAME, site.port)
