@@ -8,7 +8,7 @@ from rig import hello, origin as origins, socks
 from rig import token as tokens
 from rig.weir import binary, free_port, wait_for
 from rules import http, https, in_order, is_refusal, tcp
-from test_forward import WS, websocket_origin
+from test_forward import ACCEPT, WS, switching
 from test_sessions import guarded  # noqa: F401 - a fixture
 from test_sessions import SECRET
 
@@ -213,7 +213,11 @@ def test_heads_and_urls_count(weir, upstream, connect):
 
 
 def test_a_websocket_is_cut_like_a_tunnel(weir, upstream, connect):
-    upstream.serve = websocket_origin
+    def serve(conn):  # an echo would be there to be read
+        conn.recv()
+        conn.send(switching(ACCEPT))
+        origins.silent_serve(conn)
+    upstream.serve = serve
     proxy = weir([http(NAME, upgrade=["websocket"], upload="256KiB")])
     sock = connect(proxy)
     assert sock.get(URL, headers=WS).status == 101

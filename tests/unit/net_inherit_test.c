@@ -166,7 +166,7 @@ test_a_unix_socket_is_known_by_its_path(void **state)
 	(void)state;
 	snprintf(un.sun_path, sizeof(un.sun_path), "/tmp/weir-inherit-%d", getpid());
 	snprintf(at.path, sizeof(at.path), "%s", un.sun_path);
-	snprintf(other.path, sizeof(other.path), "%s.", un.sun_path);
+	snprintf(other.path, sizeof(other.path), "/tmp/weir-inherit-%d.", getpid());
 	assert_int_equal(bind(fd, (struct sockaddr *)&un, sizeof(un)), 0);
 	assert_int_equal(listen(fd, 1), 0);
 	if (fd != FIRST) {

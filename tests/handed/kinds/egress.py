@@ -430,7 +430,7 @@ def bytes_recorded(run):
 def one_record_each(run):
     wanted = sum(max(1, len([a for a in s.answers if a is not None])) if s.status != 200 or s.answers else 1
                  for s in run.seen)
-    run.proxy.finals(wanted)
+    weir.wait_for(lambda: len(run.records) >= wanted, what="%d final records" % wanted)
     need(len(run.records) == wanted, "%d records, wanted %d", len(run.records), wanted)
 
 
