@@ -112,7 +112,8 @@ def test_each_fault_of_the_fake_provider_is_recorded_and_paid_a_ceiling(weir, dn
 
 def test_a_clock_that_is_set_moves_no_time_out_and_no_order(weir, echo, upstream, connect, tmp_path):
     clock = Clock(tmp_path)
-    proxy = weir([http(NAME), tcp("raw.test", [echo.port])], {"limits": {"idle": "60s"}}, environment=clock.environment)
+    proxy = weir([http(NAME), tcp("raw.test", [echo.port])], {"workers": 1, "limits": {"idle": "60s"}},
+                 environment=clock.environment)  # two workers number their records, and write them, side by side
     client = connect(proxy)
     assert client.connect("raw.test:%d" % echo.port).status == 200
     for n, wall in enumerate((0, 86400, -86400, 3 * 365 * 86400, 0)):
