@@ -23,7 +23,7 @@ ask_of(const char *sid)
 		.expires = 1000000,
 		.vm_ms = SESSION_UNLIMITED,
 		.source = STR("10.0.0.1"),
-		.limits = { -1, -1, -1, -1, -1 } };
+		.limits = { -1, -1, -1, -1, -1, -1 } };
 }
 
 /* As a store without rules of its own would answer. */
@@ -38,7 +38,7 @@ open_at(struct sessions *all, const struct session_ask *ask, unix_ms now,
 	struct session_facts f = { .first_use = now, .gen = ask->gen };
 	if (ask->par.n > 0)
 		f.kin[f.nkin++] = (struct session_kin){
-			.sid = ask->par, .vm_ms = -1, .limits = { -1, -1, -1, -1, -1 }
+			.sid = ask->par, .vm_ms = -1, .limits = { -1, -1, -1, -1, -1, -1 }
 		};
 	if ((a = session_learn(all, ask, &f, now)) != SESSION_OK)
 		return a;
