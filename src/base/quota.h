@@ -40,7 +40,7 @@ quota_passed(struct quota *q, size_t n)
 		q->left -= n;
 }
 
-/* Nothing passes for now: what was taken and not used is for others. */
+/* Nothing more passes meanwhile: what was taken and not used is for others. */
 static inline void
 quota_rest(struct quota *q)
 {

@@ -127,9 +127,10 @@ make(void *arg)
 	w->leaf = mint_kept(m, w->ca, &w->name);
 	if (w->leaf == NULL) {
 		w->leaf = leaf_make(w->ca, &w->name, clock_wall_s());
-		count_add(COUNT_LEAVES_MADE, 1);
-		if (w->leaf != NULL)
+		if (w->leaf != NULL) {
+			count_add(COUNT_LEAVES_MADE, 1);
 			keep(m, &w->name, w->leaf);
+		}
 	}
 	atomic_fetch_sub(&m->waiting, 1);
 	loop_post(w->home, come_back, w);
