@@ -388,11 +388,17 @@ upgrade(struct forward *f, struct str rest)
 	buf_fini(&f->head);
 }
 
-/* What cannot be looked through may hold the credential. */
-static bool
-is_readable(const struct forward *f)
+/* What cannot be looked through may hold the credential; a part of it is no form of it.
+ * NULL, or what is wrong with the answer. */
+static const char *
+unreadable(const struct forward *f)
 {
-	return f->down.scrub == NULL || !is_coded(&f->response);
+	if (f->down.scrub == NULL)
+		return NULL;
+	if (is_coded(&f->response))
+		return "the answer has a coding that was not asked for";
+	return f->response.status == 206 ? "the answer is a part of what was asked for"
+					 : NULL;
 }
 
 /* The final head: how the body will be framed, and whether connections may go on. */
@@ -402,10 +408,10 @@ begin_answer(struct forward *f)
 	bool has_end =
 	    f->response.framing == HTTP_LENGTH || f->response.framing == HTTP_NO_BODY;
 	bool is_old = f->x->head->minor == 0;
+	const char *why = unreadable(f);
 
-	if (!is_readable(f)) {
-		fail(f, REASON_UPSTREAM_MALFORMED, CLOSE_WEIR,
-		    "the answer has a coding that was not asked for");
+	if (why != NULL) {
+		fail(f, REASON_UPSTREAM_MALFORMED, CLOSE_WEIR, why);
 		return false;
 	}
 	f->has_head = f->has_answered = true;

@@ -155,14 +155,20 @@ injection_judge(struct injection *out, const struct injection_ask *ask, const ch
 
 /* ---- the request */
 
+/* Cookies are the client's own.  An answer is looked through whole and as it is: a part
+ * of it has a part of what it echoes, and who asks for all parts has all of that. */
+static const char *const dropped[] = { "Cookie", "Accept-Encoding", "Range", "If-Range",
+	"Request-Range", "X-Ms-Range" };
+
 bool
 injection_drops(const struct injection *i, struct str name)
 {
 	if (i->how == NULL)
 		return false;
-	return str_eq_nocase(name, STR("Cookie")) ||
-	       str_eq_nocase(name, STR("Accept-Encoding")) ||
-	       (i->how->header.n > 0 && rewrite_is_same_name(name, i->how->header));
+	for (size_t k = 0; k < sizeof(dropped) / sizeof(dropped[0]); k++)
+		if (rewrite_is_same_name(name, str_of(dropped[k])))
+			return true;
+	return i->how->header.n > 0 && rewrite_is_same_name(name, i->how->header);
 }
 
 bool

@@ -182,6 +182,19 @@ def test_an_answer_that_cannot_be_looked_through_does_not_pass(injecting, site, 
     is_refusal(ask(inside(proxy, site.port), host=at(site)), 502, "upstream_malformed")
 
 
+@pytest.mark.parametrize("name", ["Range", "If-Range", "request-range", "If_Range", "x-ms-range"])
+def test_an_answer_is_never_asked_for_in_parts(injecting, site, inside, name):  # noqa: F811
+    assert ask(inside(injecting(), site.port), host=at(site), more="%s: bytes=0-5\r\n" % name).status == 200
+    assert not [n for n, _ in site.requests[0].headers if "range" in n.lower()]
+
+
+def test_a_part_that_comes_unasked_does_not_pass(injecting, site, inside):  # noqa: F811
+    site.reply = lambda request: b"HTTP/1.1 206 Partial Content\r\nContent-Range: bytes 0-5/9\r\nContent-Length: 6\r\n\r\n%s" % \
+        SECRET.encode()[:6]
+    answer = is_refusal(ask(inside(injecting(), site.port), host=at(site)), 502, "upstream_malformed")
+    assert SECRET[:6].encode() not in answer.body
+
+
 def test_a_redirect_is_the_clients_to_follow(injecting, site, inside):  # noqa: F811
     site.reply = lambda request: b"HTTP/1.1 302 Found\r\nLocation: https://%s/\r\nContent-Length: 0\r\n\r\n" % OTHER.encode()
     proxy = injecting()
