@@ -414,6 +414,14 @@ known_find(
 	look_everywhere(own, in == KNOWN_IN_HOST, text, add_spans, &finding);
 }
 
+bool
+known_has_any(const struct known *own)
+{
+	size_t mine = own != NULL && own->is_shared ? 1 : 0;
+
+	return (own != NULL && own->nform > 0) || atomic_load(&nshared) > mine;
+}
+
 struct naming {
 	size_t n;
 	struct buf *plain;

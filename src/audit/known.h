@@ -32,6 +32,8 @@ enum known_in {
 /* Adds a span of kind "held" for each in `own` (may be NULL) and in what is shared. */
 void known_find(
     const struct known *own, enum known_in in, struct str text, struct spans *spans);
+/* May there be anything to find?  False: known_find() finds nothing in whatever text. */
+bool known_has_any(const struct known *own);
 /* Is all of the text one of them, however written?  Then `plain` becomes that secret. */
 bool known_plain(const struct known *own, struct str text, struct buf *plain);
 

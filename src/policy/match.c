@@ -562,10 +562,9 @@ metered_of(const struct asking *q)
 }
 
 static bool
-is_refused_anyway(const struct asking *q, struct verdict *v)
+is_refused_anyway(
+    const struct asking *q, const struct metered_host *metered, struct verdict *v)
 {
-	const struct metered_host *metered = metered_of(q);
-
 	*v = (struct verdict){ .reason = REASON_HOST_NOT_ALLOWED, .max_body = -1 };
 	if (metered != NULL) {
 		v->reason = REASON_METERED_HOST;
@@ -639,15 +638,16 @@ match_admit(const struct ruleset *rs, const struct facts *f, struct arena *a,
 	struct opening opening = { 0 };
 	struct answer answer;
 	bool is_named = f->host->is_literal; /* by some layer, to the letter */
+	const struct metered_host *metered = metered_of(&q);
 
 	*out = (struct admitted){ 0 };
-	if (is_metered_in_place(&q, metered_of(&q))) {
+	if (is_metered_in_place(&q, metered)) {
 		out->protocols = PROTOCOL_HTTPS;
 		out->is_metered = true;
 		note(&q, NULL, "host", NULL, "pass", "each call is metered in place");
 		return true;
 	}
-	if (is_refused_anyway(&q, v))
+	if (is_refused_anyway(&q, metered, v))
 		return false;
 	for (size_t i = 0; i < rs->nlayer; i++) {
 		const struct layer *l = rs->layer[i];
@@ -812,13 +812,14 @@ match_judge(const struct ruleset *rs, const struct facts *f, struct arena *a,
 	struct asking q = { rs, f, a, trace };
 	struct opening opening = { 0 };
 	struct answer answer;
+	const struct metered_host *metered = metered_of(&q);
 
 	assert((f->protocols & (f->protocols - 1)) == 0 && f->protocols != 0);
-	if (is_metered_in_place(&q, metered_of(&q))) {
+	if (is_metered_in_place(&q, metered)) {
 		judge_metered(&q, v);
 		return;
 	}
-	if (is_refused_anyway(&q, v))
+	if (is_refused_anyway(&q, metered, v))
 		return;
 	v->protocol = (enum protocol)f->protocols;
 	v->assurance = assurance_of(f);

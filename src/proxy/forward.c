@@ -858,7 +858,8 @@ forward_start(struct forward *f, struct engine *e, struct exchange *x,
 	f->up.max =
 	    smaller_limit(x->verdict.max_body, x->snapshot->settings->limits_body);
 	sieve_init(&f->sieve, x->snapshot->redactor, x->snapshot->held, x->verdict.dlp);
-	f->up.sieve = &f->sieve;
+	if (sieve_looks(&f->sieve)) /* else the body goes as it is, and is not copied */
+		f->up.sieve = &f->sieve;
 	stream_attach(client, on_client, f);
 	stream_attach(&origin->stream, on_origin, f);
 	f->is_starting = true;

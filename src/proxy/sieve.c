@@ -25,6 +25,12 @@ sieve_fini(struct sieve *s)
 	buf_fini(&s->body);
 }
 
+bool
+sieve_looks(const struct sieve *s)
+{
+	return s->dlp != DLP_NONE || known_has_any(s->known);
+}
+
 /* ---- looking */
 
 static void

@@ -36,6 +36,8 @@ void sieve_fini(struct sieve *s);
 /* Is one of the secrets that weir holds in a text that is whole?  known may be NULL. */
 bool sieve_holds(const struct known *known, struct str text);
 
+/* Is there anything that it looks for? */
+bool sieve_looks(const struct sieve *s);
 /* The request's head, as it will be sent.  False: it is caught. */
 bool sieve_head(struct sieve *s, struct str head) MUST_CHECK;
 /* A body in a coding cannot be looked into.  False: it is caught. */

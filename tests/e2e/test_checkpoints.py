@@ -253,6 +253,27 @@ def test_an_anchor_that_is_away_makes_weir_unready_and_gets_all_when_it_is_back(
     assert first["head"] == checkpoint["head"]
 
 
+def test_an_anchor_that_stands_still_holds_up_neither_the_log_nor_the_traffic(weir, upstream, connect, tmp_path):
+    anchor = tmp_path / "anchor"
+    os.mkfifo(anchor)
+    reader = os.open(anchor, os.O_RDWR | os.O_NONBLOCK)
+    with pytest.raises(BlockingIOError):
+        while True:
+            os.write(reader, b"x" * 4095 + b"\n")
+    proxy = weir([http(NAME)], {"listen": proxy_and_health(), "audit": {"anchor": str(anchor)}})
+    with connect(proxy) as sock:
+        assert get(sock).status == 200
+    wait_for(lambda: proxy.health("/readyz")[0] == 503 and proxy.metric("weir_audit_anchor_errors_total") > 0,
+             what="an anchor that is told to be away")
+    wait_for(lambda: any(r["kind"] == "http" for r in proxy.audit()), what="a record in a log that goes on")
+    with pytest.raises(BlockingIOError):
+        while True:
+            os.read(reader, 65536)
+    wait_for(lambda: proxy.health("/readyz")[0] == 200, what="an anchor that takes again")
+    assert json.loads(os.read(reader, 65536).splitlines()[0])["head"]
+    os.close(reader)
+
+
 def test_an_anchor_that_ends_in_a_torn_line_goes_on_behind_it(weir, tmp_path):
     anchor = tmp_path / "anchor.jsonl"
     anchor.write_bytes(b'{"v":1,"na')

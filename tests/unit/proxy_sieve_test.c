@@ -120,6 +120,37 @@ test_what_is_clean_comes_out_as_it_came(void **state)
 	buf_fini(&body);
 }
 
+static void
+test_who_holds_nothing_looks_for_nothing_unless_a_rule_says_so(void **state)
+{
+	static const struct {
+		const char *held;
+		enum dlp dlp;
+		bool looks;
+	} rows[] = {
+		{ NULL, DLP_NONE, false }, { NULL, DLP_MARK, true },
+		{ NULL, DLP_BLOCK, true }, { held, DLP_NONE, true },
+		{ "short", DLP_NONE, false }, /* nobody looks for so little */
+	};
+
+	(void)state;
+	for (size_t i = 0; i < COUNT_OF(rows); i++) {
+		struct str secret = str_of(rows[i].held != NULL ? rows[i].held : "");
+		struct known *known = known_new(&secret, 1);
+		struct sieve s;
+
+		sieve_init(&s, NULL, known, rows[i].dlp);
+		assert_row(rows[i].held != NULL ? rows[i].held : "nothing",
+		    sieve_looks(&s) == rows[i].looks);
+		sieve_fini(&s);
+		known_share(known); /* after a reload, others may have been told it */
+		sieve_init(&s, NULL, NULL, DLP_NONE);
+		assert_true(sieve_looks(&s));
+		sieve_fini(&s);
+		known_free(known);
+	}
+}
+
 /* Nothing of it waits that could not be the beginning of a secret. */
 static void
 test_without_dlp_nothing_is_held_back_for_nothing(void **state)
@@ -262,6 +293,8 @@ main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_a_held_secret_stops_a_body_wherever_it_is_cut),
 		cmocka_unit_test(test_what_is_clean_comes_out_as_it_came),
+		cmocka_unit_test(
+		    test_who_holds_nothing_looks_for_nothing_unless_a_rule_says_so),
 		cmocka_unit_test(test_without_dlp_nothing_is_held_back_for_nothing),
 		cmocka_unit_test(test_it_is_caught_before_the_body_ends),
 		cmocka_unit_test(test_what_looks_like_a_secret_is_for_the_rule_to_say),
