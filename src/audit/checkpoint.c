@@ -12,6 +12,7 @@
 #include "audit/chain.h"
 #include "audit/record.h"
 #include "base/log.h"
+#include "base/pem.h"
 #include "wire/json.h"
 
 #define ED25519_SIG 64
@@ -23,20 +24,13 @@ struct signer {
 	char id[KEY_TEXT]; /* of the public key */
 };
 
-/* Nobody is asked for a passphrase. */
-static int
-no_passphrase(char *text, int size, int is_writing, void *arg)
-{
-	(void)text, (void)size, (void)is_writing, (void)arg;
-	return -1;
-}
-
 static EVP_PKEY *
 read_key(struct str pem)
 {
 	BIO *bio = BIO_new_mem_buf(pem.p, (int)pem.n);
-	EVP_PKEY *key =
-	    bio == NULL ? NULL : PEM_read_bio_PrivateKey(bio, NULL, no_passphrase, NULL);
+	EVP_PKEY *key = bio == NULL
+			    ? NULL
+			    : PEM_read_bio_PrivateKey(bio, NULL, pem_no_passphrase, NULL);
 
 	BIO_free(bio);
 	if (key == NULL || EVP_PKEY_is_a(key, "ED25519"))

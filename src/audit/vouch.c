@@ -10,6 +10,7 @@
 #include <string.h>
 
 #include "audit/entry.h"
+#include "base/pem.h"
 
 #define KEY_ID 16 /* hex digits */
 #define SIG_BYTES 64
@@ -25,10 +26,11 @@ static EVP_PKEY *
 read_pem(struct str pem)
 {
 	BIO *in = BIO_new_mem_buf(pem.p, (int)pem.n);
-	EVP_PKEY *key = in == NULL ? NULL : PEM_read_bio_PUBKEY(in, NULL, NULL, NULL);
+	EVP_PKEY *key =
+	    in == NULL ? NULL : PEM_read_bio_PUBKEY(in, NULL, pem_no_passphrase, NULL);
 
 	if (in != NULL && key == NULL && BIO_reset(in) == 1)
-		key = PEM_read_bio_PrivateKey(in, NULL, NULL, NULL);
+		key = PEM_read_bio_PrivateKey(in, NULL, pem_no_passphrase, NULL);
 	BIO_free(in);
 	return key;
 }

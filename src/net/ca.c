@@ -13,6 +13,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/pem.h"
+
 #define HOUR_S 3600
 #define WEEK_S (7 * 24 * HOUR_S)
 #define DAY_S (24 * HOUR_S)
@@ -79,19 +81,11 @@ read_chain(struct ca *ca, BIO *from)
 		abort(); /* out of memory */
 	if (!is_root && X509_up_ref(ca->cert) == 1)
 		sk_X509_push(ca->chain, ca->cert);
-	while ((more = PEM_read_bio_X509(from, NULL, NULL, NULL)) != NULL)
+	while ((more = PEM_read_bio_X509(from, NULL, pem_no_passphrase, NULL)) != NULL)
 		if (is_root)
 			X509_free(more); /* an older one, for clients' stores */
 		else
 			sk_X509_push(ca->chain, more);
-}
-
-/* No passphrase is asked for: there is nobody at a terminal. */
-static int
-no_passphrase(char *to, int n, int is_writing, void *arg)
-{
-	(void)to, (void)n, (void)is_writing, (void)arg;
-	return -1;
 }
 
 static const char *
@@ -99,8 +93,8 @@ read_both(struct ca *ca, struct str cert, struct str key)
 {
 	BIO *c = bio_of(cert), *k = bio_of(key);
 
-	ca->cert = PEM_read_bio_X509(c, NULL, NULL, NULL);
-	ca->key = PEM_read_bio_PrivateKey(k, NULL, no_passphrase, NULL);
+	ca->cert = PEM_read_bio_X509(c, NULL, pem_no_passphrase, NULL);
+	ca->key = PEM_read_bio_PrivateKey(k, NULL, pem_no_passphrase, NULL);
 	if (ca->cert != NULL)
 		read_chain(ca, c);
 	BIO_free(c);

@@ -13,6 +13,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/pem.h"
 #include "policy/jwk.h"
 
 /* ---- algorithms */
@@ -235,7 +236,7 @@ public_key(const unsigned char *pem, size_t n)
 	EVP_PKEY *key = NULL;
 
 	assert(bio != NULL);
-	key = PEM_read_bio_PUBKEY(bio, NULL, NULL, NULL);
+	key = PEM_read_bio_PUBKEY(bio, NULL, pem_no_passphrase, NULL);
 	BIO_free(bio);
 	return key;
 }

@@ -13,6 +13,7 @@
 #include <openssl/rsa.h>
 #include <string.h>
 
+#include "base/pem.h"
 #include "wire/json.h"
 
 #define SIGNATURE_MAX 2048
@@ -50,7 +51,7 @@ private_of(struct str pem)
 	BIO *bio = BIO_new_mem_buf(pem.p, (int)pem.n);
 
 	assert(bio != NULL);
-	EVP_PKEY *key = PEM_read_bio_PrivateKey(bio, NULL, NULL, NULL);
+	EVP_PKEY *key = PEM_read_bio_PrivateKey(bio, NULL, pem_no_passphrase, NULL);
 	BIO_free(bio);
 	return key;
 }

@@ -62,6 +62,28 @@ def test_what_would_count_for_nothing_is_not_minted(config, tmp_path):
         assert status == 1 and token == "" and why in told, (more, told)
 
 
+@pytest.mark.parametrize("what", ["mint", "verify", "configuration"])
+def test_nobody_is_asked_for_a_passphrase(config, tmp_path, what):
+    """Not at a terminal, nor, where there is none, on standard input."""
+    locked, log = tmp_path / "locked.pem", tmp_path / "log"
+    log.touch()
+    words = "w" * 8
+    subprocess.run(["openssl", "genpkey", "-algorithm", "ed25519", "-aes256", "-pass", "pass:" + words,
+                    "-out", str(locked)], check=True, capture_output=True)
+    command = {"mint": ["token", "mint", "-c", config, "--key", f"file:{locked}", "--alg", "EdDSA", "--issuer", "cp",
+                        "--tenant", "acme", "--sid", "s1"],
+               "verify": ["audit", "verify", "--public-key", str(locked), str(log)],
+               "configuration": ["check", "-c", config]}[what]
+    if what == "configuration":  # what names itself encrypted is asked for, whatever it is
+        public = (tmp_path / "weir.pem").read_text().splitlines()
+        public[1:1] = ["Proc-Type: 4,ENCRYPTED", "DEK-Info: AES-128-CBC,%s" % ("0" * 32), ""]
+        (tmp_path / "weir.pem").write_text("\n".join(public) + "\n")
+    told = subprocess.run([WEIR, *command], input=(words + "\n") * 3, capture_output=True, text=True, check=False,
+                          start_new_session=True)
+    assert told.returncode in (1, 78) and "pass phrase" not in told.stderr, told
+    assert "private key" in told.stderr or "no Ed25519 key" in told.stderr or "public key" in told.stderr, told
+
+
 def test_a_claim_stands_in_one_place_only(config):
     status, _, _ = mint(config, "--claims", "-", stdin='{"sid": "s", "limits": {"concurrency": 2}}')
     assert status == 0
