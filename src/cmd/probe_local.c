@@ -17,6 +17,7 @@
 
 #define ADMIN "/run/weir/admin.sock" /* as weir ctl has it */
 #define FOUND_MAX ((size_t)100)
+#define ABSTRACT_MAX (sizeof(((struct sockaddr_un *)NULL)->sun_path) - 1)
 #define LISTENS 0x0a /* TCP_LISTEN as /proc writes it */
 
 /* ---- ports of loopback ---- */
@@ -128,24 +129,49 @@ run_ports(struct probe *p)
 
 /* Is somebody else there?  0: connected, with *uid; else an errno. */
 static int
-connect_abstract(const char *name, int kind, unsigned *uid)
+connect_abstract(struct str name, int kind, unsigned *uid)
 {
 	struct sockaddr_un sa = { .sun_family = AF_UNIX };
 	struct ucred peer = { 0 };
 	socklen_t len = sizeof(peer);
-	size_t n = strnlen(name, sizeof(sa.sun_path) - 1);
 	int fd = socket(AF_UNIX, kind | SOCK_NONBLOCK | SOCK_CLOEXEC, 0), err = 0;
 
 	if (fd < 0)
 		return errno;
-	memcpy(sa.sun_path + 1, name, n);
+	memcpy(sa.sun_path + 1, name.p, name.n);
 	if (connect(fd, (struct sockaddr *)&sa,
-		(socklen_t)(sizeof(sa.sun_family) + 1 + n)) != 0 ||
+		(socklen_t)(sizeof(sa.sun_family) + 1 + name.n)) != 0 ||
 	    getsockopt(fd, SOL_SOCKET, SO_PEERCRED, &peer, &len) != 0)
 		err = errno;
 	close(fd);
 	*uid = peer.uid;
 	return err;
+}
+
+/*
+ * The list shows each NUL of a name as '@', and they are common where somebody bound the
+ * whole of sun_path: it is tried as shown, then with NULs at its end, then with NULs
+ * alone.
+ */
+static int
+reach_abstract(const char *shown, int kind, unsigned *uid)
+{
+	char text[ABSTRACT_MAX];
+	struct str name = { text, strnlen(shown, ABSTRACT_MAX) };
+	size_t end = name.n;
+	int err;
+
+	memcpy(text, shown, name.n);
+	if ((err = connect_abstract(name, kind, uid)) != ECONNREFUSED)
+		return err;
+	while (end > 0 && text[end - 1] == '@')
+		text[--end] = '\0';
+	if ((err = connect_abstract(name, kind, uid)) != ECONNREFUSED)
+		return err;
+	for (size_t i = 0; i < end; i++)
+		if (text[i] == '@')
+			text[i] = '\0';
+	return connect_abstract(name, kind, uid);
 }
 
 /* Of /proc/net/unix: the kind, and an abstract name behind its '@'. */
@@ -179,7 +205,7 @@ list_abstract(FILE *f, struct buf *found)
 
 	while (fgets(line, sizeof(line), f) != NULL)
 		if (parse_abstract(line, &kind, &name) && kind != SOCK_DGRAM &&
-		    connect_abstract(name, kind, &uid) == 0 && uid != getuid())
+		    reach_abstract(name, kind, &uid) == 0 && uid != getuid())
 			put_safely(found, name);
 }
 

@@ -55,6 +55,7 @@ struct verify {
 	struct plan plan;
 	struct probe probe[PROBES_MAX];
 	size_t n;
+	bool is_crowded; /* there were more */
 	msec wait_ms;
 	bool looks_at_sandbox, allows_unsure, as_json;
 };
@@ -64,7 +65,8 @@ struct verify {
 static void
 add(struct verify *v, const struct probe_row *row, const char *target)
 {
-	if (v->n < PROBES_MAX)
+	v->is_crowded = v->n == PROBES_MAX;
+	if (!v->is_crowded)
 		v->probe[v->n++] = (struct probe){
 			.row = row,
 			.plan = &v->plan.is,
@@ -165,6 +167,9 @@ run(struct verify *v)
 	grow(v, &probe_locals);
 	if (v->looks_at_sandbox)
 		grow(v, &probe_sandboxes);
+	if (v->is_crowded) /* what was not tried did not hold */
+		return usage_refuse("verify",
+		    "that makes more than %d probes: name fewer targets", PROBES_MAX);
 	code = run_passes(v) ? EXIT_YES : EXIT_NO;
 	buf_init(&out, OUT_MAX);
 	if (v->as_json)

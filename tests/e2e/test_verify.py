@@ -162,7 +162,7 @@ def test_rights_to_raw_sockets_leak(sandbox, doors):
 LISTEN = """
 import socket, sys
 sock = socket.socket(getattr(socket, sys.argv[1]))
-sock.bind("\\0weir-test" if sys.argv[1] == "AF_UNIX" else ("127.0.0.1", 0))
+sock.bind(sys.argv[2].replace("0", "\\0") if sys.argv[1] == "AF_UNIX" else ("127.0.0.1", 0))
 sock.listen()
 print(sock.getsockname()[1], flush=True)
 sys.stdin.read()
@@ -171,11 +171,11 @@ sys.stdin.read()
 
 @pytest.fixture
 def neighbour(sandbox):
-    """neighbour(family): another user of the sandbox's network listens; its port."""
+    """neighbour(family): another user of the sandbox's network listens; its port.  In a name each 0 is a NUL."""
     made = []
 
-    def make(family):
-        made.append(sandbox.start("setpriv", "--reuid=4711", "--clear-groups", sys.executable, "-c", LISTEN, family, rights=True,
+    def make(*at):
+        made.append(sandbox.start("setpriv", "--reuid=4711", "--clear-groups", sys.executable, "-c", LISTEN, *at, rights=True,
                                   stdin=subprocess.PIPE))
         listens = made[-1].stdout.readline().strip()
         assert listens
@@ -194,11 +194,14 @@ def test_another_users_port_on_the_same_loopback_leaks_unless_it_is_meant(sandbo
 
 
 def test_another_users_abstract_socket_leaks(sandbox, doors, neighbour):
-    proxy = doors()
-    neighbour("AF_UNIX")
+    """Also where its name has NULs within, or at its end, which the system shows as @."""
+    proxy, names = doors(), ["0weir-test", "0weir-test00", "0weir-test@a0", "0weir-test0a0b"]
+    for name in names:
+        neighbour("AF_UNIX", name)
     wrong, said = seen(sandbox.verify(*proxy.words))
     assert wrong == {("abstract", None): "leak"}
-    assert "@weir-test" in next(p["said"] for p in said["probes"] if p["probe"] == "abstract")
+    found = next(p["said"] for p in said["probes"] if p["probe"] == "abstract")
+    assert sorted(found.partition(": ")[2].split(", ")) == sorted(name.replace("0", "@") for name in names)
 
 
 def test_a_boundary_that_lets_nothing_through_does_not_hold(sandbox, doors):
@@ -420,7 +423,9 @@ def test_a_process_that_can_gain_no_rights_is_one(sandbox, doors, tmp_path):
     (["--allow", NAME], "which doors"), (["--proxy", "h:1"], "--allow HOST is missing"),
     (["--proxy", "h"], "HOST:PORT or unix:PATH"), (["--allow", "a b"], "--allow takes HOST"),
     (["--direct", "1.1.1.1"], "--direct takes HOST:PORT"), (["--wait", "5"], "duration"), (["--own", "x"], "a port"),
-    (["word"], "no option")])
+    (["word"], "no option"),
+    (["--proxy", "h:1", "--gateway", "h:2", "--socks5", "h:3", *("--allow=n%d.test" % n for n in range(120)),
+      *("--deny=o%d.test" % n for n in range(120))], "more than 512 probes")])
 def test_what_proves_nothing_is_refused(arguments, words):
     done = subprocess.run([binary(), "verify", *arguments], capture_output=True, text=True, check=False,
                           env={k: v for k, v in os.environ.items() if k.lower() != "https_proxy"})
