@@ -76,6 +76,7 @@ struct journal {
 	struct batch batch; /* its numbers are any thread's */
 	size_t holds;       /* lines in it that hold a place */
 	size_t calm;        /* polls without a line */
+	bool is_unsynced;   /* the last sync failed: what is in the file may be lost */
 	char *name;         /* of this weir */
 	struct signer *signer;
 	struct anchor anchor;
@@ -259,7 +260,8 @@ flush(struct journal *j)
 	if (j->sync_at == 0)
 		j->sync_at = now_ms() + SYNC_MS;
 	settle(j);
-	become_well(j);
+	if (!j->is_unsynced)
+		become_well(j);
 }
 
 static void
@@ -268,12 +270,20 @@ sync_when_due(struct journal *j, bool is_last)
 	if (j->sync_at == 0 || (!is_last && now_ms() < j->sync_at))
 		return;
 	j->sync_at = 0;
-	if (!logfile_sync(&j->batch.file)) {
+	j->is_unsynced = !logfile_sync(&j->batch.file);
+	if (j->is_unsynced) {
 		become_ill(j, "audit log cannot be synced", errno);
 		j->sync_at = j->retry_at;
 	} else if (j->batch.text.n == 0) {
 		become_well(j);
 	}
+}
+
+/* Something is not in the file yet, or may not stay there: nothing is built on it. */
+static bool
+has_unfinished(const struct journal *j)
+{
+	return j->batch.text.n > 0 || j->is_unsynced;
 }
 
 /* ---- segments */
@@ -319,14 +329,14 @@ cut(struct journal *j)
 static void
 cut_when_due(struct journal *j)
 {
-	if (j->segment == 0 || j->batch.text.n > 0 || now_ms() < j->cut_at ||
+	if (j->segment == 0 || has_unfinished(j) || now_ms() < j->cut_at ||
 	    logfile_size(&j->batch.file) <= j->segment ||
 	    logfile_is_moved(&j->batch.file))
 		return;
 	put_checkpoint(j);
 	flush(j);
 	sync_when_due(j, true);
-	if (j->batch.text.n == 0)
+	if (!has_unfinished(j))
 		cut(j);
 }
 
@@ -354,7 +364,7 @@ next_write(const struct journal *j)
 static msec
 next_turn(const struct journal *j)
 {
-	msec write = next_write(j), other = j->anchor.retry_at;
+	msec write = next_write(j), other = has_unfinished(j) ? 0 : j->anchor.retry_at;
 
 	return write == 0 || (other != 0 && other < write) ? other : write;
 }
@@ -452,7 +462,7 @@ turn(struct journal *j, bool is_last)
 	flush(j);
 	sync_when_due(j, is_last);
 	cut_when_due(j);
-	if (j->batch.text.n == 0)
+	if (!has_unfinished(j))
 		anchor_write(&j->anchor, now_ms());
 	return !is_last;
 }
@@ -562,7 +572,7 @@ journal_close(struct journal *j)
 	j->batch.file.patience_ms = 0; /* the tries are */
 	for (int i = 0; !j->is_null && i < CLOSE_TRIES; i++) {
 		turn(j, true);
-		if (j->batch.text.n == 0 && j->queue.n == 0 && !j->wants_checkpoint)
+		if (!has_unfinished(j) && j->queue.n == 0 && !j->wants_checkpoint)
 			break;
 		nanosleep(&(struct timespec){ .tv_nsec = RETRY_MS * 1000000L }, NULL);
 	}

@@ -3,15 +3,19 @@
  */
 #include "audit/journal.h"
 
+#include <errno.h>
 #include <fcntl.h>
+#include <limits.h>
 #include <openssl/evp.h>
 #include <pthread.h>
 #include <signal.h>
+#include <stdatomic.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/resource.h>
 #include <sys/stat.h>
+#include <sys/syscall.h>
 #include <time.h>
 #include <unistd.h>
 
@@ -547,6 +551,80 @@ test_a_device_that_takes_nothing_refuses(void **state)
 	journal_close(j); /* in bounded time */
 }
 
+static struct journal *
+open_anchored(const char *path, const char *anchor, uint64_t segment)
+{
+	struct journal *j = journal_open(&(struct journal_options){
+	    .path = path,
+	    .anchor = anchor,
+	    .segment = segment,
+	    .places = 10,
+	    .uid = -1,
+	    .gid = -1,
+	});
+
+	assert_non_null(j);
+	journal_start(j);
+	return j;
+}
+
+static int64_t
+errors_now(void)
+{
+	return count_get(COUNT_AUDIT_ERRORS, 0);
+}
+
+static void
+test_a_checkpoint_that_waits_for_the_log_is_not_tried_all_the_time(void **state)
+{
+	const char *anchor = path_of("anchor.full");
+	struct journal *j = open_anchored("/dev/full", anchor, 0);
+	int64_t before = errors_now();
+	usec began = clock_mono_us();
+
+	(void)state;
+	journal_checkpoint(j);
+	wait_for(errors_now() >= before + 4);
+	assert_true(
+	    clock_mono_us() - began >= 3 * 200000); /* each 250 ms after the other */
+	journal_close(j);
+	assert_int_equal(count_lines(anchor), 0);
+}
+
+static atomic_int syncs_left = INT_MAX; /* until they fail */
+
+/* Of all that is in this program: what the disk says of a sync. */
+int
+fdatasync(int fd)
+{
+	if (atomic_fetch_sub(&syncs_left, 1) > 0)
+		return (int)syscall(SYS_fdatasync, fd);
+	errno = EIO;
+	return -1;
+}
+
+static void
+test_what_cannot_be_synced_is_neither_anchored_nor_cut(void **state)
+{
+	const char *path = path_of("unsynced"), *anchor = path_of("unsynced.anchor");
+	struct journal *j = open_anchored(path, anchor, 64);
+	int64_t before = errors_now();
+
+	(void)state;
+	atomic_store(&syncs_left, 0);
+	write_line(j, "longer than a segment, which is of 64 bytes, may be at all");
+	journal_checkpoint(j);
+	wait_for(errors_now() >= before + 3);
+	assert_false(journal_is_healthy(j));
+	assert_int_equal(count_lines(path), 2); /* the line, the checkpoint; not cut */
+	assert_int_equal(count_lines(anchor), 0);
+	atomic_store(&syncs_left, INT_MAX);
+	wait_for(count_lines(anchor) >= 1);
+	wait_for(journal_is_healthy(j));
+	wait_for(count_lines(path) == 1); /* the next segment's first */
+	journal_close(j);
+}
+
 /* A pipe whose reader has stopped reading. */
 static void
 test_a_pipe_nobody_empties_refuses_and_ends(void **state)
@@ -659,6 +737,9 @@ main(void)
 		cmocka_unit_test(test_a_line_begun_behind_others_is_taken_back_alone),
 		cmocka_unit_test(test_drop_counts_what_it_drops_and_says_so),
 		cmocka_unit_test(test_a_device_that_takes_nothing_refuses),
+		cmocka_unit_test(
+		    test_a_checkpoint_that_waits_for_the_log_is_not_tried_all_the_time),
+		cmocka_unit_test(test_what_cannot_be_synced_is_neither_anchored_nor_cut),
 		cmocka_unit_test(test_a_pipe_nobody_empties_refuses_and_ends),
 		cmocka_unit_test(test_without_a_path_records_go_nowhere),
 		cmocka_unit_test(test_many_threads_write_one_chain),
