@@ -25,6 +25,7 @@ struct part {
 	struct part *next;
 	bool is_joined; /* it is somebody's next */
 	bool is_copy;
+	bool is_unread; /* it could not be: it may be anything, and comes first */
 };
 
 struct parts {
@@ -87,31 +88,62 @@ read_last(struct part *p, int fd)
 	buf_fini(&text);
 }
 
-/* -1: it is not there, or no regular file; errno 0: of the latter kind. */
+/* -1: it is not there, cannot be opened, or is no regular file: then errno is 0. */
 static int
 open_regular(const char *path, off_t *size)
 {
 	/* O_NONBLOCK: a FIFO beside the log must not hold this up */
 	int fd = open(path, O_RDONLY | O_CLOEXEC | O_NOCTTY | O_NONBLOCK);
+	int error = fd < 0 ? errno : 0;
 	struct stat st;
 
-	if (fd < 0)
+	/* a socket cannot be opened, and is no file of a log all the same */
+	if ((fd < 0 ? stat(path, &st) : fstat(fd, &st)) == 0 && !S_ISREG(st.st_mode)) {
+		if (fd >= 0)
+			close(fd);
+		errno = 0;
 		return -1;
-	if (fstat(fd, &st) == 0 && S_ISREG(st.st_mode)) {
-		*size = st.st_size;
-		return fd;
 	}
-	close(fd);
-	errno = 0;
-	return -1;
+	if (fd >= 0)
+		*size = st.st_size;
+	errno = error;
+	return fd;
+}
+
+/* What open_regular() said: something is there that this process may not see. */
+static bool
+is_hidden(int error)
+{
+	return error != 0 && error != ENOENT && error != ELOOP;
+}
+
+static bool
+can_be_read(int fd)
+{
+	char first;
+
+	return pread(fd, &first, 1, 0) >= 0;
+}
+
+static struct part *
+part_unread(const char *path)
+{
+	struct part *p = mem_zalloc(sizeof(*p));
+
+	p->path = mem_strdup(path);
+	p->is_unread = true;
+	return p;
 }
 
 /* NULL: it holds no record. */
 static struct part *
 part_new(const char *path, int fd, off_t size)
 {
-	struct part *p = mem_zalloc(sizeof(*p));
+	struct part *p;
 
+	if (!can_be_read(fd))
+		return part_unread(path);
+	p = mem_zalloc(sizeof(*p));
 	p->size = size;
 	if (!read_first(p, fd)) {
 		free(p);
@@ -128,10 +160,12 @@ part_at(const char *path)
 {
 	off_t size;
 	int fd = open_regular(path, &size);
-	struct part *p = fd < 0 ? NULL : part_new(path, fd, size);
+	struct part *p;
 
-	if (fd >= 0)
-		close(fd);
+	if (fd < 0)
+		return is_hidden(errno) ? part_unread(path) : NULL;
+	p = part_new(path, fd, size);
+	close(fd);
 	return p;
 }
 
@@ -157,12 +191,18 @@ add(struct parts *all, struct part *p)
 	all->all[all->n++] = p;
 }
 
+/* A directory that cannot be listed may have any of them in it. */
 static void
 find_siblings(struct parts *all, const char *path)
 {
 	DIR *d = siblings_open(path);
 	char *sibling;
 
+	if (d == NULL && is_hidden(errno)) {
+		sibling = siblings_path(path, ".");
+		add(all, part_unread(sibling));
+		free(sibling);
+	}
 	while (d != NULL && all->n < AUDIT_FILES_MAX &&
 	       (sibling = siblings_next(d, path)) != NULL) {
 		add(all, part_at(sibling));
@@ -199,8 +239,11 @@ join(struct parts *all)
 	map_init(&by_last);
 	for (size_t i = 0; i < all->n; i++) {
 		struct part *p = all->all[i];
-		struct part *same = map_get(&by_last, str_of(p->last));
+		struct part *same;
 
+		if (p->is_unread)
+			continue;
+		same = map_get(&by_last, str_of(p->last));
 		p->is_copy = same != NULL && is_copy(same, p);
 		if (same == NULL)
 			map_put(&by_last, str_of(p->last), p);
@@ -209,7 +252,8 @@ join(struct parts *all)
 		struct part *p = all->all[i];
 		struct part *before = map_get(&by_last, str_of(p->prev));
 
-		if (before == NULL || before == p || before->next != NULL || p->is_copy)
+		if (before == NULL || before == p || before->next != NULL || p->is_copy ||
+		    p->is_unread)
 			continue;
 		before->next = p;
 		p->is_joined = true;
@@ -267,9 +311,9 @@ is_still_there(int fd, const char *path)
 	       own.st_ino == there.st_ino;
 }
 
-/* Its last file is `f->own`, of so many bytes. */
+/* Its last file is `f->own`, of so many bytes; -1: that could not be opened. */
 static void
-list(struct audit_files *f, const char *path, off_t size)
+list(struct audit_files *f, const char *path, off_t size, int error)
 {
 	struct parts all = { .n = 0 };
 	struct part *own = f->own < 0 ? NULL : part_new(path, f->own, size);
@@ -281,7 +325,8 @@ list(struct audit_files *f, const char *path, off_t size)
 		    sizeof(struct part *), by_time);
 	join(&all);
 	put_in_order(f, &all, own);
-	if (f->own >= 0 && own == NULL) /* it holds no record: looked at all the same */
+	/* it holds no record, or is hidden: looked at all the same */
+	if (f->own >= 0 ? own == NULL : is_hidden(error) && f->n > 0)
 		f->path[f->n++] = mem_strdup(path);
 	for (size_t i = 0; i < all.n; i++)
 		part_free(all.all[i]);
@@ -302,8 +347,8 @@ audit_files_find(struct audit_files *f, const char *path)
 			audit_files_one(f, path);
 			return true;
 		}
-		list(f, path, size);
-		if (is_still_there(f->own, path) || tries == TRIES)
+		list(f, path, size, error);
+		if (is_still_there(f->own, path) || is_hidden(error) || tries == TRIES)
 			break;
 		audit_files_free(f);
 	}

@@ -4,7 +4,8 @@
  * A log at PATH may have been cut into segments, or moved aside: PATH.20310405T060708Z,
  * PATH.1.  Which of these belongs where, its first line says, which names the last one of
  * the file before; names count for nothing.  A file that no other joins stands where its
- * time says.  Blocking; one thread.
+ * time says.  What cannot be read is listed all the same: whoever reads it will be told.
+ * Blocking; one thread.
  */
 #ifndef WEIR_AUDIT_FILES_H
 #define WEIR_AUDIT_FILES_H

@@ -409,8 +409,9 @@ say(struct stats *s)
 		put(s, all, n, &out);
 	else
 		show(s, all, n, &out);
-	if (!output_flush(&out))
-		status = output_failed("audit");
+	int failed = output_flush(&out) ? EXIT_YES : output_failed("audit");
+	if (status == EXIT_YES)
+		status = failed;
 	free(all);
 	buf_fini(&out);
 	return status;

@@ -76,7 +76,16 @@ flush(struct tail *t)
 	if (t->is_closed || output_flush(&t->out))
 		return;
 	t->is_closed = true;
-	t->status = output_failed("audit");
+	int failed = output_failed("audit");
+	if (t->status == EXIT_YES)
+		t->status = failed;
+}
+
+static void
+say_unread(struct tail *t, const char *path, int error)
+{
+	fprintf(stderr, "weir audit: %s: %s\n", path, strerror(error));
+	t->status = EXIT_NOINPUT;
 }
 
 static void
@@ -125,10 +134,9 @@ go_back(struct tail *t, size_t file, uint64_t *wanted, off_t *at)
 
 	*at = 0;
 	if (fd < 0 || fstat(fd, &st) != 0) {
-		fprintf(
-		    stderr, "weir audit: %s: %s\n", files->path[file], strerror(errno));
-		t->status = EXIT_NOINPUT;
-		return false; /* and on, in the file before */
+		if (fd >= 0 && !is_own)
+			close(fd);
+		return false; /* and on, in the file before; show_files() says it */
 	}
 	backward_init(&b, fd, st.st_size);
 	*at = backward_end(&b);
@@ -220,11 +228,15 @@ show_files(struct tail *t, struct follow *f, const struct place *from)
 		bool goes_on = t->o->follows && i + 1 == files->n && files->own >= 0;
 		int fd = open_file(files, i);
 
-		if (fd < 0)
-			continue; /* said when it was looked at */
+		if (fd < 0) {
+			say_unread(t, files->path[i], errno);
+			continue;
+		}
 		follow_file(f, fd, i == from->file ? from->at : 0);
 		while (!t->is_closed && follow_here(f, &line) == FOLLOW_LINE)
 			show(t, &line);
+		if (f->error != 0)
+			say_unread(t, files->path[i], f->error);
 		if (!goes_on && follow_rest(f, &line) && !t->is_closed)
 			show(t, &line);
 	}
@@ -244,9 +256,7 @@ show_stream(struct tail *t)
 		if (what == AUDIT_LINE) {
 			show(t, &line);
 		} else if (what == AUDIT_FAILED) {
-			fprintf(stderr, "weir audit: %s: %s\n", audit_reader_path(&r),
-			    strerror(errno));
-			t->status = EXIT_NOINPUT;
+			say_unread(t, audit_reader_path(&r), errno);
 		}
 	flush(t);
 	audit_reader_fini(&r);
@@ -259,7 +269,8 @@ is_stream(const struct audit_files *f)
 
 	for (size_t i = 0; i < f->n; i++)
 		if (strcmp(f->path[i], "-") == 0 ||
-		    (stat(f->path[i], &st) == 0 && !S_ISREG(st.st_mode)))
+		    (stat(f->path[i], &st) == 0 && !S_ISREG(st.st_mode) &&
+			!S_ISDIR(st.st_mode)))
 			return true;
 	return false;
 }

@@ -32,6 +32,7 @@ struct verifying {
 	struct buf out;
 	struct json_out j;
 	bool is_closed;  /* nobody reads what is said; looked at all the same */
+	int closed;      /* what to end with then, where all is well */
 	bool is_missing; /* a file could not be read */
 };
 
@@ -40,7 +41,10 @@ struct verifying {
 static void
 flush(struct verifying *v)
 {
-	v->is_closed = v->is_closed || !output_flush(&v->out);
+	if (!v->is_closed && !output_flush(&v->out)) {
+		v->is_closed = true;
+		v->closed = output_failed("audit");
+	}
 	buf_reset(&v->out);
 }
 
@@ -172,6 +176,8 @@ show_sums(struct verifying *v, const struct audit_sums *s)
 	buf_fmt(to, "head %s\n", s->head);
 	if (s->findings > 0)
 		buf_fmt(to, "%" PRIu64 " findings\n", s->findings);
+	else if (v->is_missing)
+		buf_text(to, "what could be read is in order\n");
 	else if (s->is_from_start || s->lines == 0)
 		buf_text(to, "it is in order\n");
 	else
@@ -373,7 +379,7 @@ verify(struct verifying *v)
 	flush(v);
 	if (v->is_missing)
 		return EXIT_NOINPUT;
-	return sums.findings == 0 ? EXIT_YES : EXIT_NO;
+	return sums.findings == 0 ? v->closed : EXIT_NO;
 }
 
 int

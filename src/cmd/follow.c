@@ -63,6 +63,7 @@ follow_file(struct follow *f, int fd, off_t at)
 		close(f->fd);
 	f->fd = fd;
 	f->at = at;
+	f->error = 0;
 	lines_reset(&f->lines);
 }
 
@@ -143,6 +144,7 @@ read_more(struct follow *f)
 	do
 		n = pread(f->fd, room, LINES_PIECE, f->at);
 	while (n < 0 && errno == EINTR);
+	f->error = n < 0 ? errno : 0;
 	if (n <= 0)
 		return FOLLOW_IDLE;
 	lines_grew(&f->lines, (size_t)n);

@@ -21,6 +21,7 @@ struct follow {
 	const char *path; /* the log's; borrowed */
 	int fd;           /* -1: it is not there yet */
 	off_t at;         /* how far it was read */
+	int error;        /* why it could not be read further; 0: it could */
 	struct lines lines;
 	struct chain last; /* its head: of the last whole record */
 	bool has_last;

@@ -4,10 +4,14 @@ import hashlib
 import hmac
 import json
 import os
+import pathlib
 import pty
 import resource
+import shutil
 import signal
+import socket
 import subprocess
+import tempfile
 
 import pytest
 
@@ -212,6 +216,53 @@ def test_what_cannot_be_looked_at_has_its_exit_status(tmp_path, config):
     for wrong in (["verify", "--by", "host"], ["tail", "--head", "0" * 64], ["stats", "--by", "moon"], ["weigh"], [],
                   ["tail", "--since", "2031-02-30"], ["tail", "-n", "-1"], ["verify", "--head", "abc"]):
         assert audit(*wrong).returncode == 64, wrong
+
+
+@pytest.fixture
+def reachable():
+    """A directory, with weir in it, that every user may look into."""
+    directory = pathlib.Path(tempfile.mkdtemp(prefix="weir-test-"))
+    directory.chmod(0o755)
+    shutil.copy(binary(), directory / "weir")
+    yield directory
+    shutil.rmtree(directory)
+
+
+@pytest.mark.parametrize("how", ["a part", "the log", "the directory", "a bad disk"])
+@pytest.mark.parametrize("words", [["verify"], ["stats"], ["tail"], ["tail", "--since", "2031-04-05"]])
+def test_a_file_of_the_log_that_cannot_be_read_is_said(reachable, words, how):
+    logs = reachable / "logs"
+    logs.mkdir()
+    put(logs / "log", chained([record()] * 3))
+    bad = {"a part": logs / "log.1", "the log": logs / "log", "the directory": logs, "a bad disk": logs / "log.1"}[how]
+    if how == "a part":
+        put(bad, chained([record()] * 4))
+    elif how == "the log":
+        put(logs / "log.1", chained([record()] * 4))
+    if how == "a bad disk":
+        bad.symlink_to("/proc/self/mem")  # a regular file that says EIO
+    else:
+        bad.chmod(0o311 if how == "the directory" else 0)
+    for path in {logs / "log", logs / "log.1"} - {bad}:
+        if path.exists() and how != "a bad disk":
+            path.chmod(0o644)
+    with socket.socket(socket.AF_UNIX) as beside:  # is no file of it, and cannot be opened
+        if how == "a part":
+            beside.bind(str(logs / "log.sock"))
+        done = subprocess.run([reachable / "weir", "audit", *words, logs / "log"], capture_output=True, check=False,
+                              timeout=WAIT, user=65534 if os.getuid() == 0 else None)
+    assert done.returncode == 66 and b"it is in order" not in done.stdout, done
+    said = [line for line in done.stderr.decode().splitlines() if line.startswith("weir audit")]
+    assert len(said) == 1 and "%s" % bad in said[0], said
+
+
+@pytest.mark.parametrize("command", ["verify", "stats", "tail"])
+def test_an_answer_that_cannot_be_written_is_said(tmp_path, command):
+    put(tmp_path / "log", chained([record(kind="system", event="reload", phase="final")] * 3))
+    with open("/dev/full", "wb") as full:
+        done = subprocess.run([binary(), "audit", command, tmp_path / "log"], stdout=full, stderr=subprocess.PIPE,
+                              check=False)
+    assert done.returncode == 69 and b"standard output" in done.stderr, done
 
 
 # -- stats
