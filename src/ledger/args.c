@@ -188,6 +188,16 @@ put_note_delete(struct args *a, const struct ledger_op *op)
 	args_text(a, op->note);
 }
 
+static void
+put_note_add(struct args *a, const struct ledger_op *op)
+{
+	args_text(a, STR("note_add"));
+	args_text(a, op->note);
+	args_text(a, op->session);
+	args_text(a, op->text);
+	args_num(a, op->until);
+}
+
 static const struct {
 	enum script script;
 	void (*put)(struct args *, const struct ledger_op *);
@@ -205,6 +215,7 @@ static const struct {
 	[OP_NOTE_PUT] = { SCRIPT_SMALL, put_note_put },
 	[OP_NOTE_GET] = { SCRIPT_SMALL, put_note_get },
 	[OP_NOTE_DELETE] = { SCRIPT_SMALL, put_note_delete },
+	[OP_NOTE_ADD] = { SCRIPT_SMALL, put_note_add },
 };
 
 enum script

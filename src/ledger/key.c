@@ -166,6 +166,7 @@ const char key_note_letters[] = {
 	[LEDGER_NOTE_JTI] = 'j',
 	[LEDGER_NOTE_ARM] = 'a',
 	[LEDGER_NOTE_OBJECT] = 'o',
+	[LEDGER_NOTE_SENT] = 'u',
 };
 
 bool

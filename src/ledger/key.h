@@ -6,7 +6,7 @@
  *	a tenant's   n 6:issuer4:acme d20786        in a window: with its number
  *	all          a m682                         all public ones: p d20786
  *	a call       request#attempt
- *	a note       j, a or o, and its name
+ *	a note       j, a, o or u, and its name
  *
  * (Without the spaces.)  Pure; any thread.
  */

@@ -102,6 +102,7 @@ is_kept(const struct ledger_op *op)
 	case OP_NOTE_PUT:
 	case OP_NOTE_GET:
 	case OP_NOTE_DELETE:
+	case OP_NOTE_ADD:
 	case OP_KINDS:
 		break;
 	}
@@ -581,6 +582,13 @@ ledger_note_get_start(struct ledger *l, struct loop *on, const struct ledger_not
     ledger_done *done, void *arg)
 {
 	return start(l, on, op_note(OP_NOTE_GET, n), done, arg);
+}
+
+struct ledger_op *
+ledger_note_add_start(struct ledger *l, struct loop *on, const struct ledger_note *n,
+    ledger_done *done, void *arg)
+{
+	return start(l, on, op_note(OP_NOTE_ADD, n), done, arg);
 }
 
 struct ledger_op *

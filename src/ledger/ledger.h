@@ -83,6 +83,10 @@ struct ledger_op *ledger_note_put_start(struct ledger *l, struct loop *on,
 /* Only kind and name are looked at. */
 struct ledger_op *ledger_note_get_start(struct ledger *l, struct loop *on,
     const struct ledger_note *n, ledger_done *done, void *arg);
+/* `text` (totals.h, may be empty) is added to what is there; the reply has the sums.  It
+ * lasts until the latest `until`. */
+struct ledger_op *ledger_note_add_start(struct ledger *l, struct loop *on,
+    const struct ledger_note *n, ledger_done *done, void *arg);
 struct ledger_op *ledger_note_delete_start(struct ledger *l, struct loop *on,
     const struct ledger_note *n, ledger_done *done, void *arg);
 

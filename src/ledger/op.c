@@ -387,7 +387,7 @@ struct ledger_op *
 op_note(enum op_kind kind, const struct ledger_note *n)
 {
 	struct ledger_op *op = op_new(kind);
-	bool is_valid = (unsigned)n->kind <= LEDGER_NOTE_OBJECT && n->name.n > 0 &&
+	bool is_valid = (unsigned)n->kind < LEDGER_NOTE_KINDS && n->name.n > 0 &&
 			n->name.n <= NAME_MAX_BYTES && n->text.n <= TEXT_MAX &&
 			n->issuer.n <= KEY_PART_MAX && n->tenant.n <= KEY_PART_MAX &&
 			n->sid.n <= KEY_PART_MAX && n->until >= 0 &&

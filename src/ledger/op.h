@@ -27,6 +27,7 @@ enum op_kind {
 	OP_NOTE_PUT,
 	OP_NOTE_GET,
 	OP_NOTE_DELETE,
+	OP_NOTE_ADD,
 	OP_KINDS
 };
 

@@ -73,6 +73,45 @@ function asked.note_get()
 	return 'OK'
 end
 
+-- totals.c: names and numbers
+local TOTALS_MOST, TOTALS_OTHER = 256, '*'
+local function read_totals(text, names, sums)
+	local parts = split(text)
+	for i = 1, #parts - 1, 2 do
+		local name = parts[i]
+		if not sums[name] and #names >= TOTALS_MOST then
+			name = TOTALS_OTHER
+		end
+		if not sums[name] then
+			names[#names + 1] = name
+		end
+		sums[name] = (sums[name] or 0) + tonumber(parts[i + 1])
+	end
+end
+function asked.note_add()
+	local key, session, more, ends = arg(), arg(), arg(), arg()
+	local row = get('note', key)
+	if not row or tonumber(row.ends) <= clock then
+		row = { session = session, text = '', number = '0', ends = '0' }
+	end
+	local names, sums, parts = {}, {}, {}
+	read_totals(row.text, names, sums)
+	read_totals(more, names, sums)
+	for i, name in ipairs(names) do
+		parts[i] = part(name) .. part(whole(sums[name]))
+	end
+	row.text = table.concat(parts)
+	if tonumber(ends) > tonumber(row.ends) then
+		row.ends = ends
+	end
+	if more ~= '' then
+		put('note', key, row)
+		until_then('note', key, tonumber(row.ends))
+	end
+	reply.note = { row.session, row.text, row.number, row.ends }
+	return 'OK'
+end
+
 function asked.note_delete()
 	local key = arg()
 	if not get('note', key) then

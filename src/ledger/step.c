@@ -11,6 +11,7 @@
 #include "ledger/charge.h"
 #include "ledger/forget.h"
 #include "ledger/scope.h"
+#include "ledger/totals.h"
 #include "ledger/who.h"
 
 #define SWEEP_MAX 64 /* leases charged in one step; the next sweep does the rest */
@@ -373,23 +374,54 @@ step_note_put(struct stepper *st, struct ledger_op *op)
 }
 
 static void
-step_note_get(struct stepper *st, struct ledger_op *op)
+say_note(struct ledger_op *op, const struct row_note *row)
 {
 	struct ledger_note *note = &op->reply.note;
-	struct row_note row;
+	struct str parts = op_text(op, row->session);
 
-	if (!stepper_get(st, ROW_NOTE, op->note, &row) || row.ends <= st->meta.clock) {
-		op->reply.answer = LEDGER_UNKNOWN;
-		return;
-	}
-	struct str parts = op_text(op, row.session);
 	if (!key_next(&parts, &note->issuer) || !key_next(&parts, &note->tenant) ||
 	    !key_next(&parts, &note->sid))
 		note->issuer = note->tenant = note->sid = STR_NONE;
-	note->text = op_text(op, row.text);
-	note->number = row.number;
-	note->until = row.ends;
+	note->text = op_text(op, row->text);
+	note->number = row->number;
+	note->until = row->ends;
 	op->reply.answer = LEDGER_OK;
+}
+
+static bool
+find_note(struct stepper *st, const struct ledger_op *op, struct row_note *row)
+{
+	return stepper_get(st, ROW_NOTE, op->note, row) && row->ends > st->meta.clock;
+}
+
+static void
+step_note_get(struct stepper *st, struct ledger_op *op)
+{
+	struct row_note row;
+
+	if (find_note(st, op, &row))
+		say_note(op, &row);
+	else
+		op->reply.answer = LEDGER_UNKNOWN;
+}
+
+static void
+step_note_add(struct stepper *st, struct ledger_op *op)
+{
+	struct row_note row;
+	struct buf sums;
+
+	if (!find_note(st, op, &row))
+		row = (struct row_note){ .session = op->session };
+	buf_init(&sums, TOTALS_TEXT);
+	totals_add(row.text, op->text, &sums);
+	row.text = buf_view(&sums);
+	if (op->until > row.ends)
+		row.ends = op->until;
+	if (op->text.n > 0)
+		stepper_put(st, ROW_NOTE, op->note, &row);
+	say_note(op, &row);
+	buf_fini(&sums);
 }
 
 static void
@@ -419,6 +451,7 @@ static void (*const steps[OP_KINDS])(struct stepper *, struct ledger_op *) = {
 	[OP_NOTE_PUT] = step_note_put,
 	[OP_NOTE_GET] = step_note_get,
 	[OP_NOTE_DELETE] = step_note_delete,
+	[OP_NOTE_ADD] = step_note_add,
 };
 
 void

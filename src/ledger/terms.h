@@ -185,9 +185,16 @@ struct ledger_forget {
  * What else lasts: a name, some text, and when it ends.  An arm's name is its socket or
  * address, a revocation's is ledger_jti_name(), an object's (provider, id) that
  * of what a provider keeps for a session.  An object that is another session's is not
- * put again: LEDGER_OWNER.
+ * put again: LEDGER_OWNER.  What a session has sent, and where to, is a note that several
+ * instances add to (totals.h).
  */
-enum ledger_note_kind { LEDGER_NOTE_JTI, LEDGER_NOTE_ARM, LEDGER_NOTE_OBJECT };
+enum ledger_note_kind {
+	LEDGER_NOTE_JTI,
+	LEDGER_NOTE_ARM,
+	LEDGER_NOTE_OBJECT,
+	LEDGER_NOTE_SENT,
+	LEDGER_NOTE_KINDS
+};
 
 struct ledger_note {
 	enum ledger_note_kind kind;
@@ -226,7 +233,7 @@ struct ledger_reply {
 	size_t nkin;       /* ancestors, parent first */
 	struct ledger_kin kin[LEDGER_ANCESTORS];
 
-	/* note_get: */
+	/* note_get, note_add: */
 	struct ledger_note note;
 };
 

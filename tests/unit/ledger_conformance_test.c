@@ -854,6 +854,36 @@ test_notes_are_there_until_their_time(void **state)
 }
 
 static void
+test_what_several_add_to_a_note_sums_up(void **state)
+{
+	struct ledger_note note = { .kind = LEDGER_NOTE_SENT,
+		.issuer = STR("iss"),
+		.tenant = STR("acme"),
+		.sid = STR("s"),
+		.name = STR("s") };
+	struct ledger_reply reply = rig_note_add(&rig, &note);
+
+	(void)state;
+	assert_int_equal(reply.answer, LEDGER_OK);
+	assert_int_equal(reply.note.text.n, 0);
+	note.until = reply.now + 2 * HOUR_US;
+	note.text = STR("1:a2:101:b1:5");
+	assert_true(str_eq(rig_note_add(&rig, &note).note.text, STR("1:a2:101:b1:5")));
+	note.until -= HOUR_US; /* it lasts as long as it did */
+	note.text = STR("1:b2:-21:c16:9007199254740000");
+	assert_true(str_eq(rig_note_add(&rig, &note).note.text,
+	    STR("1:a2:101:b1:31:c16:9007199254740000")));
+	note.text = STR_NONE;
+	reply = rig_note_add(&rig, &note);
+	assert_true(str_eq(reply.note.text, STR("1:a2:101:b1:31:c16:9007199254740000")));
+	assert_int_equal(reply.note.until, note.until + HOUR_US);
+	assert_true(str_eq(reply.note.sid, STR("s")));
+	atomic_store(&rig.shift_us, 3 * HOUR_US);
+	assert_int_equal(rig_note_add(&rig, &note).note.text.n, 0);
+	atomic_store(&rig.shift_us, 0);
+}
+
+static void
 test_an_object_stays_with_the_session_that_made_it(void **state)
 {
 	struct ledger_note note = { .kind = LEDGER_NOTE_OBJECT,
@@ -973,6 +1003,7 @@ run_group(enum rig_kind of, const char *name)
 		test(test_a_tenant_goes_with_all_its_sessions),
 		test(test_a_correction_is_made_once_and_takes_no_more_than_was_spent),
 		test(test_notes_are_there_until_their_time),
+		test(test_what_several_add_to_a_note_sums_up),
 		test(test_an_object_stays_with_the_session_that_made_it),
 		test(test_a_restart_forgets_nothing),
 	};

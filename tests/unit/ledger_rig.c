@@ -302,6 +302,14 @@ rig_note_put(struct rig *r, const struct ledger_note *n)
 }
 
 struct ledger_reply
+rig_note_add(struct rig *r, const struct ledger_note *n)
+{
+	struct answer a = { .rig = r };
+
+	return await(&a, ledger_note_add_start(r->ledger, r->loop, n, on_done, &a));
+}
+
+struct ledger_reply
 rig_note_get(struct rig *r, const struct ledger_note *n)
 {
 	struct answer a = { .rig = r };

@@ -50,6 +50,7 @@ struct ledger_reply rig_adjust(struct rig *r, const struct ledger_adjust *a);
 struct ledger_reply rig_forget(struct rig *r, const struct ledger_forget *f);
 struct ledger_reply rig_revoke(struct rig *r, const char *sid);
 struct ledger_reply rig_note_put(struct rig *r, const struct ledger_note *n);
+struct ledger_reply rig_note_add(struct rig *r, const struct ledger_note *n);
 struct ledger_reply rig_note_get(struct rig *r, const struct ledger_note *n);
 struct ledger_reply rig_note_delete(struct rig *r, const struct ledger_note *n);
 /* Runs the loop for what was started on it: until `*is_done`. */
