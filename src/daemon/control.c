@@ -26,6 +26,7 @@
 #include "daemon/worker.h"
 #include "net/mint.h"
 #include "policy/compile.h"
+#include "proxy/sent.h"
 #include "wire/json.h"
 
 #define PIPES_EACH 64
@@ -61,7 +62,7 @@ struct control {
 	pthread_rwlock_t log_lock; /* workers log while a reload replaces it: */
 	struct redactor *log_redactor;
 	struct event *sig[4];
-	struct timer watch, head, sum, drain;
+	struct timer watch, head, sum, sent, drain;
 	uint64_t descriptors;
 	bool is_draining, is_stopped;
 };
@@ -339,6 +340,15 @@ on_sum(void *arg)
 
 	(void)record_sums(c);
 	timer_set(c->loop, &c->sum, SUM_EVERY);
+}
+
+static void
+on_sent(void *arg)
+{
+	struct control *c = arg;
+
+	sent_tell(c->uploads, c->ledger, c->loop);
+	timer_set(c->loop, &c->sent, SENT_EVERY_MS);
 }
 
 /* ---- drain and stop ---- */
@@ -904,11 +914,25 @@ start(struct control *c)
 	timer_set(c->loop, &c->watch, WATCH_EVERY);
 	timer_init(&c->sum, on_sum, c);
 	timer_set(c->loop, &c->sum, SUM_EVERY);
+	timer_init(&c->sent, on_sent, c);
+	if (c->ledger != NULL)
+		timer_set(c->loop, &c->sent, SENT_EVERY_MS);
 	timer_init(&c->head, on_head, c);
 	timer_set(c->loop, &c->head, HEAD_EVERY);
 	say_started(c);
 	notify("READY=1");
 	return 0;
+}
+
+/* What it still has to say goes to the loops. */
+static void
+close_ledger(struct control *c)
+{
+	if (c->ledger == NULL)
+		return;
+	sent_tell(c->uploads, c->ledger, c->loop);
+	ledger_close(c->ledger);
+	loop_settle(c->loop); /* while what is told of is there */
 }
 
 /* What was made, in the reverse order. */
@@ -919,12 +943,12 @@ take_down(struct control *c)
 	timer_clear(&c->watch);
 	timer_clear(&c->head);
 	timer_clear(&c->sum);
+	timer_clear(&c->sent);
 	timer_clear(&c->drain);
 	watch_free(c->keys);
 	admin_free(c->admin);
-	if (c->ledger != NULL)
-		ledger_close(c->ledger); /* what it still has to say goes to the loops */
-	mint_free(c->mint);              /* the same */
+	close_ledger(c);
+	mint_free(c->mint); /* the same */
 	for (size_t i = 0; i < c->nworker; i++)
 		worker_free(c->worker[i]);
 	free(c->worker);

@@ -9,6 +9,7 @@
 
 #include "base/count.h"
 #include "base/err.h"
+#include "proxy/sent.h"
 #include "proxy/upload.h"
 
 /* Heads point into the request's buffer; this is for field arrays, rules' prefixes,
@@ -27,6 +28,7 @@ exchange_begin(struct engine *e, const char *door, const char *parent)
 
 	x->snapshot = snapshot_ref(e->snapshot);
 	x->uploads = e->uploads;
+	x->has_ledger = e->ledger != NULL;
 	arena_init(&x->arena, ARENA_MAX);
 	exchange_id_make(x->id);
 	x->door = door;
@@ -243,7 +245,7 @@ may_send(struct exchange *x)
 	struct upload_ask ask = {
 		.all = x->uploads,
 		.host = host_str(&x->ask.host),
-		.until = UPLOAD_FOREVER,
+		.owner = { .until = UPLOAD_FOREVER },
 		.claim = SESSION_UNLIMITED,
 		.limit = x->snapshot->settings->limits_upload,
 		.length = has_length ? x->head->length : 0,
@@ -252,8 +254,8 @@ may_send(struct exchange *x)
 	bool may;
 
 	if (x->who != NULL) {
-		ask.until =
-		    session_deadline(session_root(x->who->session), SESSION_FOREVER);
+		ask.owner = sent_owner(x->who->session);
+		ask.owner.is_kept = x->has_ledger;
 		ask.claim = session_upload(x->who->session);
 	}
 	if (x->verdict.upload == 0 && ask.limit == 0 && ask.claim < 0 &&
@@ -261,7 +263,7 @@ may_send(struct exchange *x)
 		return true; /* nothing is allocated for who has no cap */
 	buf_init(&account, ACCOUNT_MAX);
 	exchange_account(x, &account);
-	ask.account = buf_view(&account);
+	ask.owner.session = buf_view(&account);
 	may = upload_judge(&x->lease, &x->verdict, &ask);
 	buf_fini(&account);
 	return may;

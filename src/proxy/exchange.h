@@ -51,6 +51,7 @@ struct first_bytes {
 struct exchange {
 	struct snapshot *snapshot;
 	struct uploads *uploads; /* the engine's */
+	bool has_ledger;         /* the engine has one */
 	struct arena arena; /* dies when the exchange ends; emptied when a tunnel opens */
 	char id[EXCHANGE_ID];
 	bool has_place; /* in the journal; else it is refused and not recorded */

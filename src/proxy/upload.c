@@ -41,7 +41,7 @@ lease(struct lease *l, uint64_t cap, const struct upload_ask *ask)
 		lease_limit(l, cap);
 		return true;
 	}
-	u = upload_ref(ask->all, ask->account, ask->host, ask->until, clock_wall_ms());
+	u = upload_ref(ask->all, &ask->owner, ask->host, clock_wall_ms());
 	if (u != NULL)
 		lease_begin(l, u, cap);
 	return u != NULL;

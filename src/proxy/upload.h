@@ -14,11 +14,11 @@
 
 struct upload_ask {
 	struct uploads *all;
-	struct str account, host; /* who sends, and where to */
-	unix_ms until;            /* the account's end */
-	int64_t claim;            /* SESSION_UNLIMITED: none */
-	int64_t limit;            /* limits.upload */
-	uint64_t length;          /* of the body that is announced; 0: none */
+	struct upload_owner owner; /* who sends */
+	struct str host;           /* and where to */
+	int64_t claim;             /* SESSION_UNLIMITED: none */
+	int64_t limit;             /* limits.upload */
+	uint64_t length;           /* of the body that is announced; 0: none */
 };
 
 /*

@@ -11,6 +11,7 @@
 #include "proxy/identity.h"
 #include "proxy/recheck.h"
 #include "proxy/remake.h"
+#include "proxy/sent.h"
 
 #define ASKS_MOST 2 /* of the store, for one exchange */
 #define LOOK_EVERY ((msec)3600000)
@@ -246,6 +247,35 @@ asks_again(struct conn *c, struct session *s, const struct grant *g)
 	return c->asked != NULL;
 }
 
+/* ---- what its family has sent before ---- */
+
+static void
+on_sent(void *arg, const struct ledger_reply *reply)
+{
+	struct conn *c = arg;
+	struct upload_owner owner = sent_owner(c->who->session);
+
+	c->asked = NULL;
+	if (sent_loaded(c->e->uploads, &owner, reply))
+		conn_go_on(c, begin(c));
+	else
+		conn_go_on(c, refuse(c, identity_refusal(reply->answer),
+				  ledger_answer_text(reply->answer)));
+}
+
+/* Does it wait for that? */
+static bool
+loads_counts(struct conn *c)
+{
+	struct upload_owner owner = sent_owner(c->who->session);
+
+	if (c->e->ledger == NULL || c->door->is_light ||
+	    sent_is_loaded(c->e->uploads, c->e->ledger, &owner))
+		return false;
+	c->asked = sent_load_start(c->e->ledger, c->e->loop, &owner, on_sent, c);
+	return true;
+}
+
 /* Borrows the grant. */
 static enum next
 attach(struct conn *c, struct grant *g)
@@ -266,8 +296,9 @@ attach(struct conn *c, struct grant *g)
 		session_unref(s);
 	else if (a == SESSION_OK)
 		a = sit_down(c, g, s);
-	return a == SESSION_OK ? begin(c)
-			       : refuse(c, reason_of(a), session_answer_text(a));
+	if (a != SESSION_OK)
+		return refuse(c, reason_of(a), session_answer_text(a));
+	return loads_counts(c) ? WAIT : begin(c);
 }
 
 /* ---- who says so ---- */

@@ -790,6 +790,27 @@ session_name(const struct session *s)
 	return (struct str){ s->key, s->key_len };
 }
 
+static struct str
+take_key(struct str *rest)
+{
+	size_t n = rest->n > 0 ? (unsigned char)rest->p[0] : 0;
+	struct str part = str_sub(*rest, 1, n);
+
+	*rest = str_sub(*rest, 1 + n, rest->n);
+	return part;
+}
+
+struct session_parts
+session_name_parts(struct str name)
+{
+	struct session_parts p;
+
+	p.issuer = take_key(&name);
+	p.tenant = take_key(&name);
+	p.sid = take_key(&name);
+	return p;
+}
+
 int64_t
 session_upload(const struct session *s)
 {

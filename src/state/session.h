@@ -135,6 +135,11 @@ void *session_grant(struct session *s); /* the newest seen; a reference, or NULL
 struct session *session_root(struct session *s);
 /* Bytes that no other session has; they may be any. */
 struct str session_name(const struct session *s);
+struct session_parts {
+	struct str issuer, tenant, sid;
+};
+/* What such bytes say; borrows from them. */
+struct session_parts session_name_parts(struct str name);
 /* What holds now in this turn, whatever an older token says; each as it was at some
  * moment.  The turn's are unlimited when the newest to limit one was of another turn. */
 struct session_limits session_limits(struct session *s, struct str turn);

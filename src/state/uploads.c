@@ -23,13 +23,18 @@
 
 struct upload {
 	struct sender *of;
-	atomic_ullong taken;
+	atomic_ullong taken; /* `base`, and what was sent and leased out here */
+	int64_t base;        /* sent elsewhere, or before */
+	int64_t told;        /* of what was sent here: what the store was told */
 };
 
 /* One session. */
 struct sender {
-	struct list link; /* in its shard, least recently looked at first */
-	atomic_int refs;  /* of its uploads */
+	struct list link;       /* in its shard, least recently looked at first */
+	atomic_int refs;        /* of its uploads */
+	atomic_bool is_changed; /* since the store was told */
+	bool is_loaded, is_telling;
+	int64_t revision, loaded_at; /* of what the store said last */
 	int64_t until, seen;
 	struct map hosts;    /* -> struct upload */
 	struct upload other; /* hosts beyond the most */
@@ -38,7 +43,7 @@ struct sender {
 };
 
 struct shard {
-	pthread_mutex_t lock; /* all but `taken`, and refs going down */
+	pthread_mutex_t lock; /* all but what is atomic */
 	struct map senders;
 	struct list list;
 };
@@ -88,7 +93,7 @@ uploads_free(struct uploads *all)
 static bool
 is_over(const struct sender *s, bool is_crowded, int64_t now)
 {
-	if (atomic_load(&s->refs) > 0)
+	if (atomic_load(&s->refs) > 0 || s->is_telling)
 		return false;
 	return s->until <= now ||
 	       (is_crowded && s->until == UPLOAD_FOREVER && s->seen + DAY_MS <= now);
@@ -149,19 +154,33 @@ find_upload(struct sender *s, struct str host)
 	return u;
 }
 
+static struct shard *
+shard_of(struct uploads *all, struct str session)
+{
+	return &all->shard[hash_bytes(session) & (SHARDS - 1)];
+}
+
+static void
+touch(struct sender *s, const struct upload_owner *owner, int64_t now)
+{
+	if (owner->until > s->until)
+		s->until = owner->until;
+	s->seen = now;
+}
+
 struct upload *
 upload_ref(
-    struct uploads *all, struct str session, struct str host, int64_t until, int64_t now)
+    struct uploads *all, const struct upload_owner *owner, struct str host, int64_t now)
 {
-	struct shard *shard = &all->shard[hash_bytes(session) & (SHARDS - 1)];
+	struct shard *shard = shard_of(all, owner->session);
 	struct upload *u = NULL;
 	struct sender *s;
 
 	pthread_mutex_lock(&shard->lock);
-	if ((s = find_sender(shard, session, now)) != NULL) {
-		if (until > s->until)
-			s->until = until;
-		s->seen = now;
+	s = owner->is_kept ? map_get(&shard->senders, owner->session)
+			   : find_sender(shard, owner->session, now);
+	if (s != NULL && (s->is_loaded || !owner->is_kept)) {
+		touch(s, owner, now);
 		u = find_upload(s, host);
 		atomic_fetch_add(&s->refs, 1);
 	}
@@ -202,6 +221,8 @@ lease_take(struct quota *q, uint64_t want)
 		piece = piece_of(left, want - q->left);
 	} while (!atomic_compare_exchange_weak(&l->upload->taken, &taken, taken + piece));
 	q->left += piece;
+	if (piece > 0)
+		atomic_store(&l->upload->of->is_changed, true);
 }
 
 static void
@@ -210,6 +231,8 @@ lease_give(struct quota *q)
 	struct lease *l = (struct lease *)q;
 
 	atomic_fetch_sub(&l->upload->taken, q->left);
+	if (q->left > 0)
+		atomic_store(&l->upload->of->is_changed, true);
 	q->left = 0;
 }
 
@@ -244,4 +267,180 @@ lease_end(struct lease *l)
 	assert(before > 0);
 	(void)before;
 	*l = (struct lease){ .upload = NULL };
+}
+
+/* ---- beyond this process */
+
+int64_t
+upload_loaded_at(struct uploads *all, struct str session)
+{
+	struct shard *shard = shard_of(all, session);
+	struct sender *s;
+	int64_t at;
+
+	pthread_mutex_lock(&shard->lock);
+	s = map_get(&shard->senders, session);
+	at = s != NULL && s->is_loaded ? s->loaded_at : UPLOAD_NEVER;
+	pthread_mutex_unlock(&shard->lock);
+	return at;
+}
+
+static struct upload *
+upload_of(struct sender *s, struct str host)
+{
+	return str_eq(host, STR(UPLOAD_OTHERS)) ? &s->other : find_upload(s, host);
+}
+
+/* What others have sent is what there is in all but our own part of it. */
+static void
+rebase(struct upload *u, int64_t all)
+{
+	int64_t base = all > u->told ? all - u->told : 0;
+
+	atomic_fetch_add(&u->taken, (unsigned long long)(base - u->base));
+	u->base = base;
+}
+
+static void
+learn(struct sender *s, const struct upload_said *said)
+{
+	int64_t others = 0;
+
+	for (size_t i = 0; i < said->n; i++) {
+		struct upload *u = upload_of(s, said->sum[i].host);
+
+		if (u != &s->other)
+			rebase(u, said->sum[i].bytes);
+		else
+			others += said->sum[i].bytes; /* of several hosts, here */
+	}
+	rebase(&s->other, others);
+	s->is_loaded = true;
+	s->revision = said->revision;
+	s->loaded_at = said->at;
+}
+
+/* Of what is on its way to the store nobody knows whether this has it already. */
+static bool
+is_news(const struct sender *s, const struct upload_said *said)
+{
+	return !s->is_loaded || (!s->is_telling && said->revision >= s->revision);
+}
+
+bool
+upload_load(
+    struct uploads *all, const struct upload_owner *owner, const struct upload_said *said)
+{
+	struct shard *shard = shard_of(all, owner->session);
+	struct sender *s;
+
+	pthread_mutex_lock(&shard->lock);
+	s = find_sender(shard, owner->session, said->at);
+	if (s != NULL) {
+		touch(s, owner, said->at);
+		if (is_news(s, said))
+			learn(s, said);
+	}
+	pthread_mutex_unlock(&shard->lock);
+	return s != NULL;
+}
+
+struct changes {
+	struct upload_sum sum[UPLOAD_SUMS_MOST];
+	struct upload *of[UPLOAD_SUMS_MOST];
+	size_t n;
+};
+
+static void
+add_change(struct changes *c, struct upload *u, struct str host)
+{
+	int64_t sent = (int64_t)atomic_load(&u->taken) - u->base;
+
+	if (sent == u->told)
+		return;
+	c->of[c->n] = u;
+	c->sum[c->n++] = (struct upload_sum){ host, sent - u->told };
+}
+
+static void
+gather(struct changes *c, struct sender *s)
+{
+	struct str host;
+	size_t at = 0;
+	void *u;
+
+	c->n = 0;
+	atomic_store(&s->is_changed, false); /* before: what comes meanwhile is next */
+	while (map_next(&s->hosts, &at, &host, &u))
+		add_change(c, u, host);
+	add_change(c, &s->other, STR(UPLOAD_OTHERS));
+}
+
+static void
+tell_one(struct sender *s, struct changes *c, upload_tell *tell, void *arg)
+{
+	const struct upload_owner owner = {
+		.session = { s->key, s->key_len }, .until = s->until, .is_kept = true
+	};
+	size_t n;
+
+	gather(c, s);
+	if (c->n == 0)
+		return;
+	n = tell(arg, &owner, c->sum, c->n);
+	for (size_t i = 0; i < n; i++)
+		c->of[i]->told += c->sum[i].bytes;
+	s->is_telling = n > 0;
+	if (n < c->n)
+		atomic_store(&s->is_changed, true);
+}
+
+static void
+tell_shard(struct shard *shard, struct changes *c, upload_tell *tell, void *arg)
+{
+	for (struct list *l = shard->list.next; l != &shard->list; l = l->next) {
+		struct sender *s = list_entry(l, struct sender, link);
+
+		if (s->is_loaded && !s->is_telling && atomic_load(&s->is_changed))
+			tell_one(s, c, tell, arg);
+	}
+}
+
+void
+uploads_tell(struct uploads *all, upload_tell *tell, void *arg)
+{
+	struct changes c;
+
+	for (size_t i = 0; i < SHARDS; i++) {
+		pthread_mutex_lock(&all->shard[i].lock);
+		tell_shard(&all->shard[i], &c, tell, arg);
+		pthread_mutex_unlock(&all->shard[i].lock);
+	}
+}
+
+/* Told again with what comes. */
+static void
+take_back(struct sender *s, const struct upload_sum *more, size_t n)
+{
+	for (size_t i = 0; i < n; i++)
+		upload_of(s, more[i].host)->told -= more[i].bytes;
+	atomic_store(&s->is_changed, true);
+}
+
+void
+upload_told(struct uploads *all, struct str session, const struct upload_sum *more,
+    size_t n, const struct upload_said *said)
+{
+	struct shard *shard = shard_of(all, session);
+	struct sender *s;
+
+	pthread_mutex_lock(&shard->lock);
+	s = map_get(&shard->senders, session);
+	assert(s != NULL && s->is_telling); /* it stays as long */
+	s->is_telling = false;
+	if (said != NULL)
+		learn(s, said);
+	else
+		take_back(s, more, n);
+	pthread_mutex_unlock(&shard->lock);
 }

@@ -26,14 +26,60 @@ struct upload;  /* what one session has sent to one host; counted */
 struct uploads *uploads_new(void);
 void uploads_free(struct uploads *all); /* all references have been put back */
 
-/*
- * Made when new.  `until` is when the session is over, and `now` the same clock's (ms):
+/* Whose count it is.  `until` is when the session is over (ms, the clock's of `now`):
  * then its count may go.  One without an end is kept until its place is needed and it
- * was not used for a day.  NULL: there are too many sessions.
- */
-struct upload *upload_ref(struct uploads *all, struct str session, struct str host,
-    int64_t until, int64_t now) MUST_CHECK;
+ * was not used for a day. */
+struct upload_owner {
+	struct str session;
+	int64_t until;
+	bool is_kept; /* in a store, too: it counts only what upload_load() began */
+};
+
+/* Made when new.  NULL: there are too many sessions, or its counts were not loaded. */
+struct upload *upload_ref(struct uploads *all, const struct upload_owner *owner,
+    struct str host, int64_t now) MUST_CHECK;
 uint64_t upload_taken(const struct upload *u); /* sent, and leased out */
+
+/*
+ * ---- beyond this process
+ *
+ * A store keeps what sessions have sent, for those who come later and those who serve
+ * them beside this process: what changed here is told to it now and then, and it says
+ * what there is in all.  A death, or another instance, can hide what was sent since.
+ */
+struct upload_sum {
+	struct str host; /* UPLOAD_OTHERS: of all hosts beyond the most */
+	int64_t bytes;
+};
+#define UPLOAD_OTHERS "*"
+#define UPLOAD_SUMS_MOST (UPLOAD_HOSTS_MOST + 1)
+
+/* What the store said there is in all: `revision` grows with each of its steps. */
+struct upload_said {
+	size_t n;
+	struct upload_sum sum[UPLOAD_SUMS_MOST];
+	int64_t revision;
+	int64_t at; /* when, by the clock of `until` */
+};
+
+#define UPLOAD_NEVER INT64_MIN
+/* When the store said last what the session has sent; UPLOAD_NEVER: it was not loaded. */
+int64_t upload_loaded_at(struct uploads *all, struct str session);
+/* Older than what is known: nothing.  False: there are too many sessions. */
+bool upload_load(struct uploads *all, const struct upload_owner *owner,
+    const struct upload_said *said);
+/*
+ * For each loaded session that has sent something since: what to add in the store.
+ * tell() says how many of the `n` it took, the first ones; it is called under a lock, and
+ * borrows.  Each that it took some of ends with upload_told(), at any time, and is not
+ * told anew before.
+ */
+typedef size_t upload_tell(
+    void *arg, const struct upload_owner *owner, const struct upload_sum *more, size_t n);
+void uploads_tell(struct uploads *all, upload_tell *tell, void *arg);
+/* `more` as it was told.  said NULL: it was not added. */
+void upload_told(struct uploads *all, struct str session, const struct upload_sum *more,
+    size_t n, const struct upload_said *said);
 
 /* What one exchange may send.  Zeroed: no limit. */
 struct lease {

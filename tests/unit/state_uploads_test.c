@@ -5,6 +5,7 @@
 
 #include <pthread.h>
 #include <stdio.h>
+#include <string.h>
 
 #include "unit.h"
 
@@ -14,7 +15,9 @@
 static struct upload *
 upload(struct uploads *all, const char *session, const char *host)
 {
-	return upload_ref(all, str_of(session), str_of(host), UPLOAD_FOREVER, 0);
+	const struct upload_owner owner = { str_of(session), UPLOAD_FOREVER, false };
+
+	return upload_ref(all, &owner, str_of(host), 0);
 }
 
 static struct lease
@@ -175,7 +178,8 @@ come(struct uploads *all, int n, int64_t until, int64_t now)
 		char session[32];
 
 		snprintf(session, sizeof(session), "%d at %lld", i, (long long)now);
-		u = upload_ref(all, str_of(session), STR("a.test"), until, now);
+		const struct upload_owner owner = { str_of(session), until, false };
+		u = upload_ref(all, &owner, STR("a.test"), now);
 		if (u == NULL)
 			continue;
 		lease_begin(&l, u, 10);
@@ -188,10 +192,11 @@ come(struct uploads *all, int n, int64_t until, int64_t now)
 static size_t
 pass_late(struct uploads *all, int64_t now)
 {
+	const struct upload_owner owner = { STR("late"), 1 << 20, false };
 	struct lease l = { .upload = NULL };
 	size_t n;
 
-	lease_begin(&l, upload_ref(all, STR("late"), STR("a.test"), 1 << 20, now), 10);
+	lease_begin(&l, upload_ref(all, &owner, STR("a.test"), now), 10);
 	n = pass(&l, 10);
 	lease_end(&l);
 	return n;
@@ -222,6 +227,152 @@ test_one_without_an_end_makes_room_after_a_day(void **state)
 	assert_true(come(all, MANY, UPLOAD_FOREVER, 1) < MANY);
 	assert_int_equal(come(all, SOME, UPLOAD_FOREVER, DAY), 0);
 	assert_int_equal(come(all, SOME, UPLOAD_FOREVER, DAY + 1), SOME);
+	uploads_free(all);
+}
+
+/* ---- beyond this process */
+
+/* A store, and what it was told last. */
+struct store {
+	struct upload_sum more[2];
+	size_t nmore, told;
+};
+
+static size_t
+take_told(
+    void *arg, const struct upload_owner *owner, const struct upload_sum *more, size_t n)
+{
+	struct store *s = arg;
+
+	assert_true(str_eq(owner->session, STR("s")) && owner->until == 1000);
+	assert_in_range(n, 1, 2);
+	memcpy(s->more, more, n * sizeof(*more));
+	s->nmore = n;
+	s->told++;
+	return n;
+}
+
+static const struct upload_owner kept = { STR("s"), 1000, true };
+
+static struct lease
+kept_lease(struct uploads *all, const char *host, uint64_t cap)
+{
+	struct lease l = { .upload = NULL };
+	struct upload *u = upload_ref(all, &kept, str_of(host), 1);
+
+	assert_non_null(u);
+	lease_begin(&l, u, cap);
+	return l;
+}
+
+static struct upload_said
+said(const char *host, int64_t bytes, int64_t revision)
+{
+	return (struct upload_said){
+		.n = bytes > 0,
+		.sum = { { str_of(host), bytes } },
+		.revision = revision,
+		.at = revision,
+	};
+}
+
+static size_t
+pass_kept(struct uploads *all, const char *host, size_t n)
+{
+	struct lease l = kept_lease(all, host, 100);
+
+	n = pass(&l, n);
+	lease_end(&l);
+	return n;
+}
+
+static void
+test_what_is_kept_counts_only_when_it_was_loaded(void **state)
+{
+	struct upload_said before = said("a.test", 90, 1);
+	struct uploads *all = uploads_new();
+
+	(void)state;
+	assert_null(upload_ref(all, &kept, STR("a.test"), 1));
+	assert_true(upload_loaded_at(all, STR("s")) == UPLOAD_NEVER);
+	assert_true(upload_load(all, &kept, &before));
+	assert_true(upload_load(all, &kept, &before)); /* another asked, too */
+	assert_int_equal(upload_loaded_at(all, STR("s")), 1);
+	assert_int_equal(pass_kept(all, "a.test", 60), 10);
+	assert_int_equal(pass_kept(all, "b.test", 60), 60);
+	uploads_free(all);
+}
+
+static void
+test_the_store_is_told_what_was_sent_once_and_says_what_others_sent(void **state)
+{
+	struct upload_said none = said("", 0, 1), some = said("a.test", 85, 2);
+	struct uploads *all = uploads_new();
+	struct store store = { .told = 0 };
+
+	(void)state;
+	assert_true(upload_load(all, &kept, &none));
+	uploads_tell(all, take_told, &store);
+	assert_int_equal(store.told, 0);
+	assert_int_equal(pass_kept(all, "a.test", 40), 40);
+	uploads_tell(all, take_told, &store);
+	assert_int_equal(store.told, 1);
+	assert_int_equal(store.more[0].bytes, 40);
+	uploads_tell(all, take_told, &store); /* not before it has answered */
+	assert_int_equal(store.told, 1);
+	upload_told(all, STR("s"), store.more, store.nmore, &some);
+	uploads_tell(all, take_told, &store);
+	assert_int_equal(store.told, 1);
+	assert_int_equal(pass_kept(all, "a.test", 40), 15); /* 45 by others */
+	uploads_tell(all, take_told, &store);
+	assert_int_equal(store.more[0].bytes, 15);
+	some = said("a.test", 100, 3);
+	upload_told(all, STR("s"), store.more, store.nmore, &some);
+	uploads_free(all);
+}
+
+static void
+test_what_the_store_did_not_take_it_is_told_again(void **state)
+{
+	struct upload_said none = said("", 0, 1), some = said("a.test", 20, 2);
+	struct uploads *all = uploads_new();
+	struct store store = { .told = 0 };
+
+	(void)state;
+	assert_true(upload_load(all, &kept, &none));
+	struct lease l = kept_lease(all, "a.test", 100);
+	assert_int_equal(pass(&l, 10), 10);
+	uploads_tell(all, take_told, &store);
+	assert_in_range(store.more[0].bytes, 10, 100); /* with what is leased */
+	assert_int_equal(pass(&l, 10), 10);
+	lease_end(&l);
+	upload_told(all, STR("s"), store.more, store.nmore, NULL);
+	uploads_tell(all, take_told, &store);
+	assert_int_equal(store.told, 2);
+	assert_int_equal(store.more[0].bytes, 20);
+	upload_told(all, STR("s"), store.more, store.nmore, &some);
+	assert_int_equal(pass_kept(all, "a.test", 100), 80);
+	uploads_free(all);
+}
+
+/* It would be taken for less than there is. */
+static void
+test_what_the_store_said_before_it_was_told_is_no_news(void **state)
+{
+	struct upload_said none = said("", 0, 1), some = said("a.test", 60, 3);
+	struct uploads *all = uploads_new();
+	struct store store = { .told = 0 };
+
+	(void)state;
+	assert_true(upload_load(all, &kept, &none));
+	assert_int_equal(pass_kept(all, "a.test", 40), 40);
+	uploads_tell(all, take_told, &store);
+	none.revision = 2;
+	assert_true(upload_load(all, &kept, &none)); /* while it is on its way */
+	assert_int_equal(pass_kept(all, "a.test", 20), 20);
+	upload_told(all, STR("s"), store.more, store.nmore, &some); /* 20 by others */
+	assert_true(upload_load(all, &kept, &none)); /* asked before, and late */
+	assert_int_equal(pass_kept(all, "a.test", 100), 20);
 	uploads_free(all);
 }
 
@@ -290,6 +441,11 @@ main(void)
 		cmocka_unit_test(
 		    test_a_session_is_forgotten_when_it_is_over_and_not_before),
 		cmocka_unit_test(test_one_without_an_end_makes_room_after_a_day),
+		cmocka_unit_test(test_what_is_kept_counts_only_when_it_was_loaded),
+		cmocka_unit_test(
+		    test_the_store_is_told_what_was_sent_once_and_says_what_others_sent),
+		cmocka_unit_test(test_what_the_store_did_not_take_it_is_told_again),
+		cmocka_unit_test(test_what_the_store_said_before_it_was_told_is_no_news),
 		cmocka_unit_test(test_threads_together_send_no_more_than_the_cap),
 	};
 
