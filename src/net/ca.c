@@ -33,6 +33,8 @@ struct ca {
 struct leaf {
 	atomic_uint refs;
 	X509 *cert;
+	EVP_PKEY *key;
+	STACK_OF(X509) * chain; /* the CA's; its own when there is none */
 	struct ca *ca;
 };
 
@@ -88,21 +90,31 @@ read_chain(struct ca *ca, BIO *from)
 			sk_X509_push(ca->chain, more);
 }
 
+/* What stands behind the certificate is left in `c`. */
 static const char *
-read_both(struct ca *ca, struct str cert, struct str key)
+read_both(X509 **cert, EVP_PKEY **own, BIO *c, struct str key)
 {
-	BIO *c = bio_of(cert), *k = bio_of(key);
+	BIO *k = bio_of(key);
 
-	ca->cert = PEM_read_bio_X509(c, NULL, pem_no_passphrase, NULL);
-	ca->key = PEM_read_bio_PrivateKey(k, NULL, pem_no_passphrase, NULL);
-	if (ca->cert != NULL)
-		read_chain(ca, c);
-	BIO_free(c);
+	*cert = PEM_read_bio_X509(c, NULL, pem_no_passphrase, NULL);
+	*own = PEM_read_bio_PrivateKey(k, NULL, pem_no_passphrase, NULL);
 	BIO_free(k);
-	if (ca->cert == NULL)
+	if (*cert == NULL)
 		return "the certificate is none in PEM";
-	if (ca->key == NULL)
+	if (*own == NULL)
 		return "the key is no private key in PEM without a passphrase";
+	return NULL;
+}
+
+static const char not_its_key[] = "the key is not the certificate's";
+
+static const char *
+out_of_time(const X509 *cert)
+{
+	if (X509_cmp_current_time(X509_get0_notBefore(cert)) > 0)
+		return "the certificate is not valid yet";
+	if (X509_cmp_current_time(X509_get0_notAfter(cert)) < 0)
+		return "the certificate has expired";
 	return NULL;
 }
 
@@ -112,25 +124,25 @@ unfit(const struct ca *ca)
 	uint32_t usage = X509_get_key_usage(ca->cert);
 
 	if (X509_check_private_key(ca->cert, ca->key) != 1)
-		return "the key is not the certificate's";
+		return not_its_key;
 	if (X509_check_ca(ca->cert) != 1)
 		return "the certificate is no CA's (basicConstraints)";
 	if (usage != UINT32_MAX && (usage & KU_KEY_CERT_SIGN) == 0)
 		return "the certificate may not sign others (keyUsage)";
-	if (X509_cmp_current_time(X509_get0_notBefore(ca->cert)) > 0)
-		return "the certificate is not valid yet";
-	if (X509_cmp_current_time(X509_get0_notAfter(ca->cert)) < 0)
-		return "the certificate has expired";
-	return NULL;
+	return out_of_time(ca->cert);
 }
 
 struct ca *
 ca_load(struct str cert, struct str key, const char **why)
 {
 	struct ca *ca = mem_zalloc(sizeof(*ca));
+	BIO *c = bio_of(cert);
 
 	atomic_init(&ca->refs, 1);
-	*why = read_both(ca, cert, key);
+	*why = read_both(&ca->cert, &ca->key, c, key);
+	if (ca->cert != NULL)
+		read_chain(ca, c);
+	BIO_free(c);
 	if (*why == NULL)
 		*why = unfit(ca);
 	if (*why == NULL && (ca->leaf_key = EVP_EC_gen("P-256")) == NULL)
@@ -305,8 +317,52 @@ leaf_make(struct ca *ca, const struct host *name, int64_t now_s)
 	leaf = mem_zalloc(sizeof(*leaf));
 	atomic_init(&leaf->refs, 1);
 	leaf->cert = x;
+	leaf->key = ca->leaf_key;
+	leaf->chain = ca->chain;
 	leaf->ca = ca_ref(ca);
 	return leaf;
+}
+
+/* RFC 5280 4.2.1.12: one that says what it is for must say that. */
+static const char *
+unfit_leaf(const struct leaf *leaf)
+{
+	if (X509_check_private_key(leaf->cert, leaf->key) != 1)
+		return not_its_key;
+	if (X509_check_purpose(leaf->cert, X509_PURPOSE_SSL_SERVER, 0) != 1)
+		return "the certificate is not for a server (keyUsage, "
+		       "extendedKeyUsage)";
+	return out_of_time(leaf->cert);
+}
+
+struct leaf *
+leaf_load(struct str cert, struct str key, const char **why)
+{
+	struct leaf *leaf = mem_zalloc(sizeof(*leaf));
+	BIO *c = bio_of(cert);
+	X509 *more;
+
+	atomic_init(&leaf->refs, 1);
+	if ((leaf->chain = sk_X509_new_null()) == NULL)
+		abort(); /* out of memory */
+	*why = read_both(&leaf->cert, &leaf->key, c, key);
+	while (leaf->cert != NULL &&
+	       (more = PEM_read_bio_X509(c, NULL, pem_no_passphrase, NULL)) != NULL)
+		sk_X509_push(leaf->chain, more);
+	BIO_free(c);
+	if (*why == NULL)
+		*why = unfit_leaf(leaf);
+	ERR_clear_error();
+	if (*why == NULL)
+		return leaf;
+	leaf_unref(leaf);
+	return NULL;
+}
+
+int64_t
+leaf_expires_s(const struct leaf *leaf)
+{
+	return seconds_of(X509_get0_notAfter(leaf->cert));
 }
 
 struct leaf *
@@ -321,6 +377,10 @@ leaf_unref(struct leaf *leaf)
 {
 	if (leaf == NULL || atomic_fetch_sub(&leaf->refs, 1) > 1)
 		return;
+	if (leaf->ca == NULL) {
+		EVP_PKEY_free(leaf->key);
+		sk_X509_pop_free(leaf->chain, X509_free);
+	}
 	X509_free(leaf->cert);
 	ca_unref(leaf->ca);
 	free(leaf);
@@ -335,11 +395,9 @@ leaf_ca(const struct leaf *leaf)
 bool
 leaf_use(struct leaf *leaf, SSL *ssl)
 {
-	struct ca *ca = leaf->ca;
-
 	return SSL_use_certificate(ssl, leaf->cert) == 1 &&
-	       SSL_use_PrivateKey(ssl, ca->leaf_key) == 1 &&
-	       (sk_X509_num(ca->chain) == 0 || SSL_set1_chain(ssl, ca->chain) == 1);
+	       SSL_use_PrivateKey(ssl, leaf->key) == 1 &&
+	       (sk_X509_num(leaf->chain) == 0 || SSL_set1_chain(ssl, leaf->chain) == 1);
 }
 
 /* ---- a CA is made ---- */

@@ -25,12 +25,19 @@ int64_t ca_expires_s(const struct ca *ca); /* since 1970 */
 /* Hex of SHA-256 over the certificate, as openssl prints it without colons. */
 void ca_fingerprint(const struct ca *ca, char out[static 65]);
 
+/*
+ * A certificate of weir's own, for its listeners: in PEM, with the chain that clients are
+ * shown behind it, and its key.  NULL: *why is a sentence (static).
+ */
+struct leaf *leaf_load(struct str cert, struct str key, const char **why);
+int64_t leaf_expires_s(const struct leaf *leaf);
+
 /* A new certificate; it is good from an hour before `now_s` (clocks differ) for a week,
  * and never longer than its CA.  NULL: the CA is over. */
 struct leaf *leaf_make(struct ca *ca, const struct host *name, int64_t now_s);
 struct leaf *leaf_ref(struct leaf *leaf);
-void leaf_unref(struct leaf *leaf); /* NULL is fine */
-const struct ca *leaf_ca(const struct leaf *leaf);
+void leaf_unref(struct leaf *leaf);                    /* NULL is fine */
+const struct ca *leaf_ca(const struct leaf *leaf);     /* NULL: it was loaded */
 bool leaf_use(struct leaf *leaf, SSL *ssl) MUST_CHECK; /* false: out of memory */
 
 /* ---- a CA is made ---- */

@@ -350,27 +350,39 @@ pass_end(struct relay *r, int i)
 	end_way(r, i);
 }
 
+/* A plain stream that took less is full; TLS takes a record at a time. */
+static ssize_t
+give(struct stream *to, const char *p, size_t n, size_t *taken)
+{
+	ssize_t more;
+
+	*taken = 0;
+	do {
+		more = stream_write(to,
+		    &(struct iovec){ (void *)(uintptr_t)(p + *taken), n - *taken }, 1);
+		*taken += more > 0 ? (size_t)more : 0;
+	} while (more > 0 && *taken < n && !to->ops->is_plain);
+	return more;
+}
+
 static ssize_t
 copy(struct relay *r, int i)
 {
 	struct relay_way *w = &r->way[i];
 	char *buffer = r->pipes->buffer;
-	ssize_t n, taken;
+	ssize_t n, err;
+	size_t taken;
 
 	if ((n = stream_read(giver(r, i), buffer, BUFFER)) <= 0)
 		return n;
 	if (n == BUFFER)
 		w->bulk = BULK_PATIENCE;
-	taken = stream_write(taker(r, i), &(struct iovec){ buffer, (size_t)n }, 1);
-	if (taken < 0 && taken != -EAGAIN) {
-		taker_takes_no_more(r, i, taken);
-		return n;
-	}
-	if (taken < 0)
-		taken = 0;
-	count(r, i, (size_t)taken);
-	if (taken < n)
-		park(r, w, buffer + taken, (size_t)(n - taken));
+	err = give(taker(r, i), buffer, (size_t)n, &taken);
+	count(r, i, taken);
+	if (err < 0 && err != -EAGAIN)
+		taker_takes_no_more(r, i, err);
+	else if (taken < (size_t)n)
+		park(r, w, buffer + taken, (size_t)n - taken);
 	return n;
 }
 

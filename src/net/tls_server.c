@@ -95,6 +95,14 @@ is_distrust(unsigned long error)
 	return false;
 }
 
+/* Is it what the client said, and not what is wrong with what it sent? */
+static bool
+is_alert(unsigned long error)
+{
+	return ERR_GET_LIB(error) == ERR_LIB_SSL &&
+	       ERR_GET_REASON(error) >= SSL_AD_REASON_OFFSET;
+}
+
 /* Many say nothing, and hang up on what they were shown. */
 static int
 why_failed(struct tls *t, const char **text)
@@ -105,7 +113,9 @@ why_failed(struct tls *t, const char **text)
 	    queued == 0 || ERR_GET_REASON(queued) == SSL_R_UNEXPECTED_EOF_WHILE_READING;
 
 	*text = queued != 0 ? ERR_reason_error_string(queued) : NULL;
-	return is_distrust(queued) || (is_shown && is_silent) ? ERR_DISTRUSTED : ERR_IO;
+	if (is_distrust(queued) || (is_shown && is_silent))
+		return ERR_DISTRUSTED;
+	return is_silent || is_alert(queued) ? ERR_IO : ERR_INVALID;
 }
 
 static const struct tls_role to_client = {
@@ -128,16 +138,21 @@ behind(struct str first, BIO *socket)
 }
 
 static struct tls *
-new_tls(struct tls_server *server, int fd, struct str first, struct leaf *leaf)
+new_tls(struct tls_server *server, const struct stream *s, struct str first,
+    struct leaf *leaf)
 {
 	struct tls *t = mem_zalloc(sizeof(*t));
-	BIO *socket = BIO_new_socket(fd, BIO_NOCLOSE);
+	BIO *out = tls_stream_bio(s), *in = out;
 	SSL *ssl = SSL_new(server->ctx);
 
-	if (ssl == NULL || socket == NULL || BIO_up_ref(socket) != 1 ||
-	    !leaf_use(leaf, ssl))
+	if (ssl == NULL || !leaf_use(leaf, ssl))
 		abort(); /* out of memory */
-	SSL_set_bio(ssl, behind(first, socket), socket);
+	if (first.n > 0) {
+		BIO_up_ref(
+		    out); /* for each of the two; of one and the same there is one */
+		in = behind(first, out);
+	}
+	SSL_set_bio(ssl, in, out);
 	SSL_set_accept_state(ssl);
 	tls_stream_init(t, ssl, &to_client);
 	return t;
@@ -147,6 +162,5 @@ struct tls_start *
 tls_accept(struct tls_server *server, struct loop *l, struct stream *s, struct str first,
     struct leaf *leaf, msec timeout_ms, tls_done *done, void *arg)
 {
-	return tls_shake(
-	    new_tls(server, s->fd, first, leaf), l, s, timeout_ms, done, arg);
+	return tls_shake(new_tls(server, s, first, leaf), l, s, timeout_ms, done, arg);
 }

@@ -3,7 +3,6 @@
  */
 #include "net/tls_stream.h"
 
-#include <assert.h>
 #include <errno.h>
 #include <openssl/err.h>
 #include <openssl/ssl.h>
@@ -147,7 +146,8 @@ static void
 tls_shut(struct stream *s)
 {
 	ERR_clear_error();
-	SSL_shutdown(tls_of(s)->ssl); /* a full socket buffer: the FIN must say it */
+	for (struct tls *t = tls_of(s); t != NULL; t = t->below)
+		SSL_shutdown(t->ssl); /* a full socket buffer: the FIN must say it */
 	ERR_clear_error();
 	shutdown(s->fd, SHUT_WR);
 }
@@ -162,11 +162,16 @@ free_tls(struct tls *t)
 static void
 tls_close(struct stream *s)
 {
-	struct tls *t = tls_of(s);
+	struct tls *below;
 
-	/* else OpenSSL takes the session for a broken one, and never resumes it */
-	SSL_set_shutdown(t->ssl, SSL_SENT_SHUTDOWN | SSL_RECEIVED_SHUTDOWN);
-	free_tls(t);
+	/* else OpenSSL takes the session for a broken one, and never resumes it; and what
+	 * is within says a goodbye to what is below that was not meant */
+	for (struct tls *t = tls_of(s); t != NULL; t = t->below)
+		SSL_set_shutdown(t->ssl, SSL_SENT_SHUTDOWN | SSL_RECEIVED_SHUTDOWN);
+	for (struct tls *t = tls_of(s); t != NULL; t = below) {
+		below = t->below;
+		free_tls(t);
+	}
 	close(s->fd);
 }
 
@@ -185,6 +190,18 @@ tls_stream_options(SSL_CTX *ctx)
 				  SSL_MODE_ACCEPT_MOVING_WRITE_BUFFER |
 				  SSL_MODE_RELEASE_BUFFERS);
 	SSL_CTX_set_read_ahead(ctx, 1); /* else a record is two reads, head and body */
+}
+
+BIO *
+tls_stream_bio(const struct stream *s)
+{
+	BIO *b =
+	    s->ops->is_plain ? BIO_new_socket(s->fd, BIO_NOCLOSE) : BIO_new(BIO_f_ssl());
+
+	if (b == NULL ||
+	    (!s->ops->is_plain && BIO_set_ssl(b, tls_of(s)->ssl, BIO_NOCLOSE) != 1))
+		abort(); /* out of memory */
+	return b;
 }
 
 void
@@ -273,7 +290,7 @@ tls_shake(struct tls *t, struct loop *l, struct stream *s, msec timeout_ms,
 {
 	struct tls_start *h = mem_zalloc(sizeof(*h));
 
-	assert(s->ops->is_plain);
+	t->below = s->ops->is_plain ? NULL : tls_of(s);
 	*h = (struct tls_start){
 		.tls = t, .loop = l, .stream = s, .done = done, .arg = arg
 	};

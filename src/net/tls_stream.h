@@ -2,7 +2,8 @@
  * tls_stream.h - TLS on a stream, whichever end of it weir is
  *
  * What tls.c (towards an origin) and tls_server.c (towards a client) share: the calls of
- * a stream over an SSL, and a handshake under a deadline.  Belongs to one worker.
+ * a stream over an SSL, and a handshake under a deadline.  A stream that speaks TLS
+ * already may speak another one within.  Belongs to one worker.
  */
 #ifndef WEIR_NET_TLS_STREAM_H
 #define WEIR_NET_TLS_STREAM_H
@@ -41,12 +42,15 @@ struct tls_role {
 struct tls {
 	struct stream_ops ops;
 	const struct tls_role *role;
+	struct tls *below; /* what brings its records; owned.  NULL: the socket does */
 	SSL *ssl;
 	bool read_wants_write, write_wants_read; /* a key update in the other direction */
 };
 
 /* Both ends' settings. */
 void tls_stream_options(SSL_CTX *ctx);
+/* What an SSL reads and writes its records by, on that stream. */
+BIO *tls_stream_bio(const struct stream *s);
 /* `t` is allocated with mem_zalloc() and freed with the stream; takes the SSL. */
 void tls_stream_init(struct tls *t, SSL *ssl, const struct tls_role *role);
 struct tls_start *tls_shake(struct tls *t, struct loop *l, struct stream *s,
