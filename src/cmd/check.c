@@ -160,6 +160,7 @@ check_config(const char *path, struct ruleset_terms *terms, struct report *rep,
 	    !signer_takes((struct str){ s->audit_sign.bytes, s->audit_sign.n }))
 		settings_refuse_sign(s, rep);
 	ca_unref(snapshot_ca(s, NULL, rep));
+	leaf_unref(snapshot_own(s, NULL, rep));
 	static_hosts_free(static_hosts_build(s, rep, &n), n);
 	keys_free(keys_load(s, rep));
 	parent_free(parent_build(s, rep));

@@ -27,8 +27,8 @@ static const char help[] =
     "  eval \"$(weir env --proxy http://127.0.0.1:3128 --ca /etc/weir/ca.pem)\"\n"
     "\n"
     "  -c, --config FILE      the proxy and the gateway are where FILE has them\n"
-    "      --proxy URL        the proxy, http://HOST:PORT\n"
-    "      --gateway URL      the gateway, http://HOST:PORT\n"
+    "      --proxy URL        the proxy, http://HOST:PORT or https://HOST:PORT\n"
+    "      --gateway URL      the gateway, so too\n"
     "      --ca FILE          weir's CA, where the sandbox has it\n"
     "      --bundle FILE      public roots and weir's CA, for programs whose one file\n"
     "                         replaces all others (default: that of --ca)\n"
@@ -121,10 +121,11 @@ at_parse(struct runtime_at *out, const char *option, const char *text)
 	if (err == HOST_USERINFO)
 		return usage_refuse(
 		    "env", "%s takes no password: a token is --token-file FILE", option);
-	if (err != HOST_OK || url.is_https || url.query.p != NULL || url.path.n > 1)
-		return usage_refuse(
-		    "env", "%s takes http://HOST:PORT, and not \"%s\"", option, text);
-	*out = (struct runtime_at){ true, url.host, url.port };
+	if (err != HOST_OK || url.query.p != NULL || url.path.n > 1)
+		return usage_refuse("env",
+		    "%s takes http://HOST:PORT or https://HOST:PORT, and not \"%s\"",
+		    option, text);
+	*out = (struct runtime_at){ true, url.is_https, url.host, url.port };
 	return EXIT_YES;
 }
 
@@ -162,6 +163,7 @@ at_of_listeners(
 		    "sandbox sees",
 		    at->p[0], option);
 	at_of_endpoint(out, first.is_unix ? &forwarded : &first.endpoint);
+	out->is_tls = first.is_tls;
 	return EXIT_YES;
 }
 

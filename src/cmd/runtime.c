@@ -17,6 +17,12 @@ put_at(struct buf *to, const struct runtime_at *at)
 	buf_text(to, authority_text(text, &at->host, at->port, 0));
 }
 
+static const char *
+scheme_of(const struct runtime_at *at)
+{
+	return at->is_tls ? "https://" : "http://";
+}
+
 /* As RFC 3986 2.1 has it: whatever is not unreserved. */
 static void
 put_escaped(struct buf *to, struct str s)
@@ -35,7 +41,7 @@ put_proxy(const struct runtime *r, struct buf *to)
 {
 	if (!r->proxy.is_there)
 		return;
-	buf_text(to, "http://");
+	buf_text(to, scheme_of(&r->proxy));
 	if (r->token.n > 0) {
 		buf_text(to, "weir:");
 		put_escaped(to, r->token);
@@ -85,7 +91,7 @@ put_base(const struct runtime *r, struct buf *to, const char *path, const char *
 {
 	if (path == NULL || !r->gateway.is_there)
 		return;
-	buf_text(to, "http://");
+	buf_text(to, scheme_of(&r->gateway));
 	put_at(to, &r->gateway);
 	buf_fmt(to, "%s%s", path, version);
 }
@@ -152,7 +158,7 @@ put_java(const struct runtime *r, struct buf *to)
 	const char *host = r->proxy.host.name;
 	unsigned port = r->proxy.port;
 
-	if (r->proxy.is_there) {
+	if (r->proxy.is_there && !r->proxy.is_tls) { /* it knows no other */
 		buf_fmt(to, "-Dhttp.proxyHost=%s -Dhttp.proxyPort=%u", host, port);
 		buf_fmt(to, " -Dhttps.proxyHost=%s -Dhttps.proxyPort=%u", host, port);
 		put_java_direct(r, to);

@@ -12,7 +12,7 @@
 
 /* Where something of weir is, as the sandbox sees it. */
 struct runtime_at {
-	bool is_there;
+	bool is_there, is_tls;
 	struct host host;
 	uint16_t port;
 };

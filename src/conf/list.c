@@ -166,8 +166,9 @@ listen_read_one(const struct loading *l, const struct node *n, void *slot)
 		return false;
 	if (str_starts(text, STR("unix:")))
 		return unix_read(l, n, slot);
-	if (!endpoint_parse(&e, text)) {
-		node_error(l->t, n, l->rep, "bad_listener", listener_hint(text),
+	if (!endpoint_parse(&e, listener_address(text))) {
+		node_error(l->t, n, l->rep, "bad_listener",
+		    listener_hint(listener_address(text)),
 		    "\"%.*s\" is no place to listen at", STR_ARG(text));
 		return false;
 	}

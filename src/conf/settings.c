@@ -138,7 +138,8 @@ listeners_clash(const char *a, const char *b)
 	static const struct addr any = { { 0 } }, any_v4 = V4(0, 0, 0, 0);
 	struct endpoint x, y;
 
-	if (!endpoint_parse(&x, str_of(a)) || !endpoint_parse(&y, str_of(b)))
+	if (!endpoint_parse(&x, listener_address(str_of(a))) ||
+	    !endpoint_parse(&y, listener_address(str_of(b))))
 		return strcmp(a, b) == 0;
 	return x.port == y.port &&
 	       (addr_eq(&x.addr, &y.addr) || addr_eq(&x.addr, &any) ||
@@ -221,17 +222,62 @@ check_dns_door(const struct load *load)
 
 /* A certificate signs nothing without its key. */
 static void
-check_intercept(const struct load *load)
+check_both(const struct load *load, const char *block, const char *cert, const char *key,
+    const char *code)
 {
-	bool has_cert = node_of(load->s, "tls.intercept.cert") != NULL;
-	bool has_key = node_of(load->s, "tls.intercept.key") != NULL;
+	bool has_cert = node_of(load->s, cert) != NULL;
+	bool has_key = node_of(load->s, key) != NULL;
 
-	if (node_of(load->s, "tls.intercept") != NULL && !(has_cert && has_key))
-		key_finding(load->s, load->l.rep, SEVERITY_ERROR, "tls.intercept",
-		    "half_a_ca",
-		    "tls.intercept is a certificate and its key: %s is not "
-		    "written",
+	if (node_of(load->s, block) != NULL && !(has_cert && has_key))
+		key_finding(load->s, load->l.rep, SEVERITY_ERROR, block, code,
+		    "%s is a certificate and its key: %s is not written", block,
 		    has_cert ? "key" : "cert");
+}
+
+static void
+check_certificates(const struct load *load)
+{
+	check_both(load, "tls.intercept", "tls.intercept.cert", "tls.intercept.key",
+	    "half_a_ca");
+	check_both(load, "tls.listen", "tls.listen.cert", "tls.listen.key",
+	    "half_a_certificate");
+}
+
+static bool
+has_tls(const struct texts *list)
+{
+	for (size_t i = 0; i < list->n; i++)
+		if (str_starts(str_of(list->p[i]), STR("tls:")))
+			return true;
+	return false;
+}
+
+bool
+settings_listens_with_tls(const struct settings *s)
+{
+	return has_tls(&s->listen_proxy) || has_tls(&s->listen_gateway);
+}
+
+/* What speaks no HTTP to sandboxes would have nobody who asks for it so. */
+static void
+check_tls_doors(const struct load *load)
+{
+	const struct settings *s = load->s;
+	const struct texts *list;
+	const char *key;
+
+	for (size_t i = 0; (list = settings_listeners(s, i, &key)) != NULL; i++)
+		if (list != &s->listen_proxy && list != &s->listen_gateway &&
+		    has_tls(list))
+			key_finding(s, load->l.rep, SEVERITY_ERROR, key, "no_tls_here",
+			    "tls: is for listen.proxy and listen.gateway, and not for %s",
+			    key);
+	if (settings_listens_with_tls(s) && node_of(s, "tls.listen") == NULL)
+		key_finding(s, load->l.rep, SEVERITY_ERROR,
+		    has_tls(&s->listen_proxy) ? "listen.proxy" : "listen.gateway",
+		    "no_certificate",
+		    "a listener with tls: wants a certificate: tls: { listen: { cert: "
+		    "file:weir.pem, key: file:weir.key } }");
 }
 
 /* ---- what production: true refuses */
@@ -579,7 +625,8 @@ settings_load(struct tree *t, const char *directory, struct report *rep, bool is
 	check_listeners(&load);
 	check_admin(&load);
 	check_dns_door(&load);
-	check_intercept(&load);
+	check_certificates(&load);
+	check_tls_doors(&load);
 	if (is_whole)
 		check_whole(&load);
 	bool is_good = rep->errors == errors_before;

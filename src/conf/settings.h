@@ -44,6 +44,7 @@ struct settings {
 	char *tls_roots;                                     /* NULL: the system's */
 	struct secret tls_intercept_cert, tls_intercept_key; /* PEM; both or neither */
 	int64_t tls_intercept_leaves, tls_intercept_waiting;
+	struct secret tls_listen_cert, tls_listen_key; /* PEM; both or neither */
 	/* ms */
 	int64_t limits_head_timeout, limits_hello_timeout, limits_idle_keepalive;
 	int64_t limits_idle, limits_connect_timeout, limits_response_timeout;
@@ -140,6 +141,9 @@ void settings_refuse_roots(const struct settings *s, struct report *rep);
  */
 const struct texts *settings_listeners(
     const struct settings *s, size_t i, const char **key);
+
+/* Does anybody who connects begin with TLS? */
+bool settings_listens_with_tls(const struct settings *s);
 
 /* production: true as root without `user`: where it runs, not what is written.  Whoever
  * looks at it as root may start it as somebody else. */

@@ -116,3 +116,11 @@ text_quote(struct buf *to, const char *text)
 	}
 	buf_char(to, '"');
 }
+
+struct str
+listener_address(struct str text)
+{
+	struct str secure = STR("tls:");
+
+	return str_starts(text, secure) ? str_sub(text, secure.n, text.n) : text;
+}

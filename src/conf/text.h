@@ -37,4 +37,7 @@ size_t text_show(struct buf *to, struct str character, uint32_t c, bool is_valid
  */
 void text_quote(struct buf *to, const char *text);
 
+/* Of a listener that is no Unix socket: its text without "tls:" before it. */
+struct str listener_address(struct str text);
+
 #endif

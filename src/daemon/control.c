@@ -102,6 +102,7 @@ load_snapshot(struct control *c, struct settings *set, struct report *rep)
 	struct snapshot_inputs in = {
 		.generation = c->generation + 1,
 		.ca = c->snapshot != NULL ? c->snapshot->ca : NULL,
+		.own = c->snapshot != NULL ? c->snapshot->own : NULL,
 	};
 	struct snapshot *s;
 
@@ -671,13 +672,16 @@ make_workers(struct control *c, size_t n)
 static void
 give_door(struct control *c, const struct open_socket *o)
 {
+	struct entrance to = { .door = o->door,
+		.unix_path = o->at.is_unix ? o->source : NULL,
+		.is_tls = o->at.is_tls };
+
 	for (size_t w = 0; w < c->nworker; w++) {
 		int fd = o->fd[o->nfd > 1 ? w : 0];
 		if (o->at.is_udp)
 			worker_hear(c->worker[w], fd, o->door);
 		else
-			worker_listen(c->worker[w], fd, o->door,
-			    o->at.is_unix ? o->source : NULL, o->is_inherited);
+			worker_listen(c->worker[w], fd, &to, o->is_inherited);
 	}
 }
 

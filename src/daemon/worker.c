@@ -15,20 +15,19 @@
 
 #define DATAGRAM_MOST 4096 /* bytes of a question: its name, and options */
 
-struct entrance {
+struct portal {
 	struct list link;
 	struct worker *w;
-	const struct door *door;
+	struct entrance to;
 	struct listener *listener;   /* or NULL: */
 	struct datagrams *datagrams; /* NULL once nothing more is heard */
 	int fd;
 	bool is_lent;
-	const char *unix_path;
 };
 
 struct worker {
 	struct engine engine;
-	struct list entrances;
+	struct list portals;
 	pthread_t thread;
 	bool is_started, is_emptied;
 	struct loop *home;
@@ -89,7 +88,7 @@ worker_new(const struct worker_options *o, const char **why)
 	trail_init(&e->trail, e->loop, o->snapshot->settings->audit_open_after,
 	    o->snapshot->settings->audit_progress, conn_says);
 	list_init(&e->conns);
-	list_init(&w->entrances);
+	list_init(&w->portals);
 	e->says_refusals = o->says_refusals;
 	e->emptied = on_emptied;
 	e->emptied_arg = w;
@@ -102,34 +101,33 @@ worker_new(const struct worker_options *o, const char **why)
 static void
 on_accepted(void *arg, int fd, const struct peer *peer)
 {
-	struct entrance *in = arg;
+	struct portal *in = arg;
 
-	accept_client(&in->w->engine, in->door, fd, peer, in->unix_path);
+	accept_client(&in->w->engine, &in->to, fd, peer);
 }
 
 static void
 on_datagram(void *arg, const struct datagram *d)
 {
-	struct entrance *in = arg;
+	struct portal *in = arg;
 
-	accept_datagram(&in->w->engine, in->door, d);
+	accept_datagram(&in->w->engine, in->to.door, d);
 }
 
-static struct entrance *
-add_entrance(struct worker *w, int fd, const struct door *door, const char *unix_path)
+static struct portal *
+add_portal(struct worker *w, int fd, const struct entrance *to)
 {
-	struct entrance *in = mem_alloc(sizeof(*in));
+	struct portal *in = mem_alloc(sizeof(*in));
 
-	*in = (struct entrance){ .w = w, .door = door, .fd = fd, .unix_path = unix_path };
-	list_append(&w->entrances, &in->link);
+	*in = (struct portal){ .w = w, .to = *to, .fd = fd };
+	list_append(&w->portals, &in->link);
 	return in;
 }
 
 void
-worker_listen(struct worker *w, int fd, const struct door *door, const char *unix_path,
-    bool is_lent)
+worker_listen(struct worker *w, int fd, const struct entrance *to, bool is_lent)
 {
-	struct entrance *in = add_entrance(w, fd, door, unix_path);
+	struct portal *in = add_portal(w, fd, to);
 
 	in->is_lent = is_lent;
 	in->listener = listener_new(w->engine.loop, fd, on_accepted, in);
@@ -138,7 +136,7 @@ worker_listen(struct worker *w, int fd, const struct door *door, const char *uni
 void
 worker_hear(struct worker *w, int fd, const struct door *door)
 {
-	struct entrance *in = add_entrance(w, fd, door, NULL);
+	struct portal *in = add_portal(w, fd, &(struct entrance){ .door = door });
 
 	in->datagrams = datagrams_new(w->engine.loop, fd, DATAGRAM_MOST, on_datagram, in);
 }
@@ -214,9 +212,9 @@ drain(void *arg)
 	struct list *at;
 
 	w->engine.is_draining = true;
-	list_each(at, &w->entrances)
+	list_each(at, &w->portals)
 	{
-		struct entrance *in = list_entry(at, struct entrance, link);
+		struct portal *in = list_entry(at, struct portal, link);
 		datagrams_free(in->datagrams);
 		in->datagrams = NULL;
 		if (in->listener == NULL)
@@ -250,13 +248,13 @@ worker_stop(struct worker *w)
 }
 
 static void
-close_entrances(struct worker *w)
+close_portals(struct worker *w)
 {
 	struct list *at, *next;
 
-	list_each_safe(at, next, &w->entrances)
+	list_each_safe(at, next, &w->portals)
 	{
-		struct entrance *in = list_entry(at, struct entrance, link);
+		struct portal *in = list_entry(at, struct portal, link);
 		listener_free(in->listener);
 		datagrams_free(in->datagrams);
 		free(in);
@@ -273,7 +271,7 @@ worker_free(struct worker *w)
 		pthread_join(w->thread, NULL);
 	}
 	loop_settle(e->loop); /* while all that it may name is there */
-	close_entrances(w);
+	close_portals(w);
 	trail_fini(&e->trail);
 	origins_fini(&e->origins);
 	origins_fini(&e->providers);

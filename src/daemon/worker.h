@@ -6,7 +6,7 @@
 #ifndef WEIR_DAEMON_WORKER_H
 #define WEIR_DAEMON_WORKER_H
 
-#include "proxy/door.h"
+#include "proxy/accept.h"
 
 struct worker;
 
@@ -34,8 +34,7 @@ struct worker *worker_new(const struct worker_options *o, const char **why) MUST
  * Before start.  The fd is borrowed; unix_path (lives on) when it is a Unix socket.  A
  * lent one listens on when this weir no longer does: who comes then waits for the next.
  */
-void worker_listen(struct worker *w, int fd, const struct door *door,
-    const char *unix_path, bool is_lent);
+void worker_listen(struct worker *w, int fd, const struct entrance *to, bool is_lent);
 /* The same for a socket of datagrams. */
 void worker_hear(struct worker *w, int fd, const struct door *door);
 int worker_start(struct worker *w) MUST_CHECK; /* 0, or the errno that says why not */

@@ -29,12 +29,14 @@
 bool
 listen_at_parse(struct listen_at *out, struct str text)
 {
-	struct str scheme = STR("unix:"), path;
+	struct str scheme = STR("unix:"), secure = STR("tls:"), path;
 	struct listen_at at = { 0 };
 	size_t nul;
 
 	if (!str_starts(text, scheme)) {
-		if (!endpoint_parse(&at.endpoint, text))
+		at.is_tls = str_starts(text, secure);
+		if (!endpoint_parse(
+			&at.endpoint, at.is_tls ? str_sub(text, secure.n, text.n) : text))
 			return false;
 		*out = at;
 		return true;
@@ -54,7 +56,7 @@ listen_at_text(char out[static 128], const struct listen_at *at)
 	if (at->is_unix)
 		snprintf(out, 128, "unix:%s", at->path);
 	else
-		endpoint_text(out, &at->endpoint);
+		endpoint_text(stpcpy(out, at->is_tls ? "tls:" : ""), &at->endpoint);
 	return out;
 }
 

@@ -13,9 +13,11 @@
 #include "base/addr.h"
 #include "base/loop.h"
 
-/* Where to listen: "127.0.0.1:3128", "[::1]:3128", "unix:/run/weir/proxy.sock". */
+/* Where to listen: "127.0.0.1:3128", "[::1]:3128", "tls:192.0.2.1:3129",
+ * "unix:/run/weir/proxy.sock". */
 struct listen_at {
 	bool is_unix;
+	bool is_tls; /* its clients shake hands before they say anything */
 	/* said by whoever wants that, never in the text */
 	bool is_udp;
 	bool is_transparent; /* for addresses that are not this host's, where it may */
@@ -23,7 +25,7 @@ struct listen_at {
 	char path[108];
 };
 
-bool listen_at_parse(struct listen_at *out, struct str text); /* false: neither form */
+bool listen_at_parse(struct listen_at *out, struct str text); /* false: none of these */
 char *listen_at_text(char out[static 128], const struct listen_at *at);
 
 /* 0 and *fd; or ERR_IO and `why` holds errno's text and the remedy. */

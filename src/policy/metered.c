@@ -5,6 +5,8 @@
 
 #include <stdlib.h>
 
+#include "conf/text.h"
+
 #define MEMORY_MAX ((size_t)4 << 20)
 
 /* The address a sandbox uses may be another one; the path is the same. */
@@ -12,13 +14,19 @@ static const char *
 where_text(struct metered *m, const struct settings *s, const struct provider *p)
 {
 	const struct texts *at = &s->listen_gateway;
-	bool has_address = at->n > 0 && !str_starts(str_of(at->p[0]), STR("unix:"));
+	struct str first = str_of(at->n > 0 ? at->p[0] : "unix:");
+	bool has_address = !str_starts(first, STR("unix:"));
+	bool is_tls = str_starts(first, STR("tls:"));
 	struct buf b;
 	struct str text;
 
 	buf_init(&b, 1024);
-	buf_fmt(&b, "take %s%s%s for the base URL", has_address ? "http://" : "",
-	    has_address ? at->p[0] : "the gateway's ", p->path);
+	if (has_address)
+		buf_fmt(&b, "take %s%.*s%s for the base URL",
+		    is_tls ? "https://" : "http://", STR_ARG(listener_address(first)),
+		    p->path);
+	else
+		buf_fmt(&b, "take the gateway's %s for the base URL", p->path);
 	text = arena_str(&m->arena, buf_view(&b));
 	buf_fini(&b);
 	return text.p != NULL ? text.p : "take the gateway's base URL";

@@ -49,21 +49,22 @@ new_client(struct engine *e, const struct door *door, const struct endpoint *pee
 }
 
 void
-accept_client(struct engine *e, const struct door *door, int fd, const struct peer *peer,
-    const char *unix_path)
+accept_client(
+    struct engine *e, const struct entrance *in, int fd, const struct peer *peer)
 {
 	struct endpoint to = { .port = 0 };
 	struct conn *c;
 
-	if (door == &door_transparent && !original_destination(fd, &to)) {
+	if (in->door == &door_transparent && !original_destination(fd, &to)) {
 		close(fd);
 		return;
 	}
-	if ((c = new_client(e, door, &peer->endpoint, unix_path)) == NULL) {
+	if ((c = new_client(e, in->door, &peer->endpoint, in->unix_path)) == NULL) {
 		close(fd);
 		return;
 	}
 	c->to = to;
+	c->stage = in->is_tls ? STAGE_SECURE : STAGE_GREET;
 	conn_open(c, fd);
 }
 

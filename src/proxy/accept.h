@@ -8,9 +8,16 @@
 #include "net/listener.h"
 #include "proxy/door.h"
 
-/* Takes the fd.  `unix_path` is the socket it came through, or NULL. */
-void accept_client(struct engine *e, const struct door *door, int fd,
-    const struct peer *peer, const char *unix_path);
+/* What a listener leads to. */
+struct entrance {
+	const struct door *door;
+	const char *unix_path; /* where it is a Unix socket: "unix:/path"; lives on */
+	bool is_tls;           /* TLS comes before the door's own bytes */
+};
+
+/* Takes the fd. */
+void accept_client(
+    struct engine *e, const struct entrance *in, int fd, const struct peer *peer);
 
 /* One that is a question. */
 void accept_datagram(struct engine *e, const struct door *door, const struct datagram *d);

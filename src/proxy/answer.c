@@ -15,6 +15,24 @@ must_close(const struct conn *c)
 	       c->outer != NULL || c->e->is_draining || !conn_door(c)->may_follow(c->x);
 }
 
+/* What is in c->out, now or later. */
+static enum next
+answer_in(struct conn *c, msec wait)
+{
+	if (wait == 0)
+		return conn_jump(c, STAGE_ANSWER);
+	timer_set(c->e->loop, &c->timer, wait);
+	return conn_jump(c, STAGE_HOLD);
+}
+
+enum next
+answer_dismiss(struct conn *c, enum reason reason, enum after after)
+{
+	c->x->reason = reason;
+	c->after = (uint8_t)after;
+	return answer_in(c, refusals_count(c));
+}
+
 enum next
 answer_refuse(struct conn *c, enum reason reason)
 {
@@ -36,10 +54,7 @@ answer_refuse(struct conn *c, enum reason reason)
 	c->after = must_close(c) ? AFTER_LINGER : AFTER_NEXT;
 	conn_door(c)->refuse(
 	    &c->out, x, c->after != AFTER_NEXT, c->rq != NULL ? c->rq->heard.at : -1);
-	if (wait == 0)
-		return conn_jump(c, STAGE_ANSWER);
-	timer_set(c->e->loop, &c->timer, wait);
-	return conn_jump(c, STAGE_HOLD);
+	return answer_in(c, wait);
 }
 
 enum next

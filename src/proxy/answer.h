@@ -8,6 +8,8 @@
 
 /* The exchange ends with this reason: said through the door, or a plain close. */
 enum next answer_refuse(struct conn *c, enum reason reason);
+/* The same without a word, for who would not understand one; closed_by is said. */
+enum next answer_dismiss(struct conn *c, enum reason reason, enum after after);
 
 /* ANSWER: c->out is on its way. */
 /* An answer that comes late. */

@@ -32,6 +32,7 @@ enum stage {
 	STAGE_RECORD,  /* the exchange ends */
 	STAGE_LINGER,  /* nothing is read any more, but the client may still be reading */
 	STAGE_OPEN,    /* it is written that a credential will go */
+	STAGE_SECURE,  /* before GREET: TLS with whoever connected */
 	/* at the gateway alone: */
 	STAGE_BODY,    /* the whole request, understood */
 	STAGE_RESERVE, /* what it can cost is held */
@@ -93,6 +94,7 @@ struct conn {
 	bool has_looked;      /* in the store, whether the source is armed */
 	bool has_grace;       /* its session is over, what streams may end */
 	uint32_t lingered;
+	usec entered; /* its first byte, where others come before a door's own; or 0 */
 	struct request *rq; /* NULL while idle or tunnelling */
 	struct exchange *x;
 	struct exchange

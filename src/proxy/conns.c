@@ -4,6 +4,7 @@
 #include "proxy/conns.h"
 
 #include "proxy/conn.h"
+#include "proxy/entry.h"
 #include "proxy/forward.h"
 #include "proxy/gateway.h"
 
@@ -99,7 +100,7 @@ conns_drain(struct engine *e)
 	list_each_safe(at, next, &e->conns)
 	{
 		struct conn *c = list_entry(at, struct conn, link);
-		if (c->stage == STAGE_GREET && c->x == NULL)
+		if ((c->stage == STAGE_GREET && c->x == NULL) || entry_is_idle(c))
 			conn_close(c);
 	}
 	if (e->nconns == 0 && e->emptied != NULL)
@@ -109,6 +110,7 @@ conns_drain(struct engine *e)
 static void
 stop_now(struct conn *c)
 {
+	entry_begin(c);
 	if (c->x != NULL && c->x->reason == REASON_NONE) {
 		c->x->reason = REASON_DRAINING;
 		c->x->closed_by = CLOSE_WEIR;

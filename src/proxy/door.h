@@ -58,6 +58,7 @@ struct stage_row;
 
 struct door {
 	const char *name;            /* in records: "proxy" */
+	enum record_kind kind;       /* so too, until more is known */
 	struct str opened;           /* said when a tunnel is open */
 	int opened_status;           /* and the status that is, for the record */
 	const struct stage_row *way; /* by enum stage */

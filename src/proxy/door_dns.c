@@ -28,7 +28,6 @@ hear_message(struct hearing *h, struct exchange *x, struct str message)
 	enum dns_query_result result = dns_query_read(&h->query, message);
 	const char *why = NULL;
 
-	x->kind = RECORD_DNS;
 	if (result == DNS_QUERY_OK && !h->query.is_host) {
 		keep_type(x, h->query.type);
 		return door_refused(x, REASON_HOST_INVALID, "the name is none of a host");
@@ -58,7 +57,6 @@ tcp_hear(
 	size_t n;
 
 	(void)outer;
-	x->kind = RECORD_DNS;
 	h->is_framed = true;
 	h->is_dropped = true; /* who does not finish a message gets no answer to it */
 	if (in.n < FRAME)
@@ -99,6 +97,7 @@ tcp_may_follow(const struct exchange *x)
 
 const struct door door_dns = {
 	.name = "dns",
+	.kind = RECORD_DNS,
 	.way = dns_way,
 	.is_light = true,
 	.begin = dns_begin,
@@ -111,6 +110,7 @@ const struct door door_dns = {
 
 const struct door door_dns_udp = {
 	.name = "dns",
+	.kind = RECORD_DNS,
 	.way = dns_way,
 	.is_light = true,
 	.is_unproven = true,

@@ -29,7 +29,6 @@ gateway_hear(
 	struct str rest;
 
 	(void)outer;
-	x->kind = RECORD_GATEWAY;
 	if (heard != HEARD_ASK)
 		return heard;
 	x->ask = (struct ask){ .via = VIA_HTTP,
@@ -79,7 +78,6 @@ in_place_hear(
 	enum heard heard = door_read_head(h, x, in);
 	const char *why = NULL;
 
-	x->kind = RECORD_GATEWAY;
 	if (heard != HEARD_ASK)
 		return heard;
 	x->reason =
@@ -296,6 +294,7 @@ gateway_may_follow(const struct exchange *x)
 
 const struct door door_in_place = {
 	.name = "gateway",
+	.kind = RECORD_GATEWAY,
 	.way = gateway_way,
 	.begin = door_begin,
 	.hear = in_place_hear,
@@ -308,6 +307,7 @@ const struct door door_in_place = {
 
 const struct door door_gateway = {
 	.name = "gateway",
+	.kind = RECORD_GATEWAY,
 	.way = gateway_way,
 	.inside = &door_gateway,
 	.begin = door_begin,

@@ -145,7 +145,6 @@ socks_hear(
 	enum heard heard;
 
 	(void)outer;
-	x->kind = RECORD_SOCKS5;
 	do { /* messages may come together */
 		before = h->phase;
 		heard = phases[h->phase](h, x, str_sub(in, h->used, in.n));
@@ -195,6 +194,7 @@ socks_refuse(struct buf *out, const struct exchange *x, bool closes, int64_t at)
 
 const struct door door_socks = {
 	.name = "socks5",
+	.kind = RECORD_SOCKS5,
 	.opened = { SOCKS_OPENED, sizeof(SOCKS_OPENED) - 1 },
 	.way = origin_way,
 	.inside = &door_http,

@@ -165,7 +165,6 @@ transparent_hear(
 	enum heard heard = HEARD_MORE;
 
 	(void)outer;
-	x->kind = RECORD_TRANSPARENT;
 	if (!h->is_halfway) /* what may be asked depends on who it is */
 		return HEARD_WHO;
 	if (!h->is_nameless)
@@ -199,6 +198,7 @@ transparent_status(const struct exchange *x)
 
 const struct door door_transparent = {
 	.name = "transparent",
+	.kind = RECORD_TRANSPARENT,
 	.way = origin_way,
 	.inside = &door_http,
 	.is_eager = true,

@@ -12,6 +12,7 @@
 #include "net/tls.h"
 #include "proxy/answer.h"
 #include "proxy/counter.h"
+#include "proxy/entry.h"
 #include "proxy/gateway.h"
 #include "proxy/greet.h"
 #include "proxy/hold.h"
@@ -538,6 +539,7 @@ gate_carry(struct conn *c)
 /* ---- the way ---- */
 
 const struct stage_row gateway_way[] = {
+	[STAGE_SECURE] = { "secure", entry_secure, STAGE_GREET, stage_told, entry_late },
 	[STAGE_GREET] = { "greet", greet_read, STAGE_WHO, stage_told, greet_late },
 	[STAGE_WHO] = { "who", who_stage, STAGE_DECIDE, stage_told_meanwhile, who_late },
 	[STAGE_DECIDE] = { "decide", gate_decide, STAGE_BODY, NULL, NULL },

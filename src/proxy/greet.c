@@ -22,14 +22,15 @@ wait_for_request(struct conn *c)
 	timer_set(c->e->loop, &c->timer, set->limits_idle_keepalive);
 }
 
-static void
-begin_exchange(struct conn *c)
+void
+greet_begin(struct conn *c)
 {
 	if (c->x != NULL)
 		return;
 	c->is_waiting = false;
 	c->x =
 	    exchange_begin(c->e, c->door->name, c->outer != NULL ? c->outer->id : NULL);
+	c->x->kind = conn_door(c)->kind;
 	c->x->conn = c;
 	c->x->share = c->share;
 	if (c->outer != NULL) {
@@ -60,9 +61,8 @@ say(struct conn *c)
 	return v.iov_len == 0 || stream_write(&c->client, &v, 1) == (ssize_t)v.iov_len;
 }
 
-/* What has no place in the journal is nothing else: it will have no record. */
-static enum reason
-unless_unrecorded(const struct conn *c, enum reason reason)
+enum reason
+greet_unless_unrecorded(const struct conn *c, enum reason reason)
 {
 	return c->x->has_place ? reason : REASON_AUDIT_UNAVAILABLE;
 }
@@ -73,7 +73,7 @@ ended_early(struct conn *c)
 	if (c->x == NULL)
 		return conn_close(c);
 	timer_clear(&c->timer);
-	c->x->reason = unless_unrecorded(c, REASON_CLIENT_ABORTED);
+	c->x->reason = greet_unless_unrecorded(c, REASON_CLIENT_ABORTED);
 	c->x->closed_by = CLOSE_CLIENT;
 	c->after = AFTER_CLOSE;
 	return conn_jump(c, STAGE_RECORD);
@@ -101,7 +101,7 @@ greet_read(struct conn *c)
 		if (asks_by_connecting(c))
 			conn_need_request(c);
 		if (c->rq != NULL && (c->rq->in.n > 0 || asks_by_connecting(c))) {
-			begin_exchange(c);
+			greet_begin(c);
 			enum heard heard = hear(c);
 			if (!say(c))
 				return ended_early(c);
@@ -114,7 +114,7 @@ greet_read(struct conn *c)
 			case HEARD_NOTHING:
 				timer_clear(&c->timer);
 				return answer_refuse(
-				    c, unless_unrecorded(c, c->x->reason));
+				    c, greet_unless_unrecorded(c, c->x->reason));
 			case HEARD_MORE:
 				break;
 			}
@@ -152,5 +152,5 @@ greet_late(struct conn *c)
 {
 	if (c->x == NULL)
 		return conn_close(c);
-	return answer_refuse(c, unless_unrecorded(c, REASON_CLIENT_TIMEOUT));
+	return answer_refuse(c, greet_unless_unrecorded(c, REASON_CLIENT_TIMEOUT));
 }

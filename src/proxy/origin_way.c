@@ -6,6 +6,7 @@
 #include "base/count.h"
 #include "proxy/answer.h"
 #include "proxy/carry.h"
+#include "proxy/entry.h"
 #include "proxy/greet.h"
 #include "proxy/intercept.h"
 #include "proxy/literal.h"
@@ -158,6 +159,7 @@ stage_open(struct conn *c)
 /* ---- the way ---- */
 
 const struct stage_row origin_way[] = {
+	[STAGE_SECURE] = { "secure", entry_secure, STAGE_GREET, stage_told, entry_late },
 	[STAGE_GREET] = { "greet", greet_read, STAGE_WHO, stage_told, greet_late },
 	[STAGE_WHO] = { "who", who_stage, STAGE_HEAR, stage_told_meanwhile, who_late },
 	[STAGE_HEAR] = { "hear", greet_rest, STAGE_DECIDE, stage_told, greet_late },

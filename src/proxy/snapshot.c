@@ -177,6 +177,30 @@ warn_of_end(const struct settings *set, const struct ca *ca, struct report *rep)
 		    "the CA of tls.intercept is over within 30 days");
 }
 
+#define LATE_S (3 * (int64_t)24 * 3600) /* who renews at all has done so by then */
+
+/* tls.listen's, or NULL: there is none, or what is wrong was reported.  Listeners stay as
+ * they are until a restart: so does what they show, when no other is named. */
+struct leaf *
+snapshot_own(const struct settings *set, struct leaf *old, struct report *rep)
+{
+	struct str cert = { set->tls_listen_cert.bytes, set->tls_listen_cert.n };
+	struct str key = { set->tls_listen_key.bytes, set->tls_listen_key.n };
+	struct mark mark = { .file = set->tree == NULL ? NULL : set->tree->file };
+	struct leaf *own;
+	const char *why;
+
+	if (cert.p == NULL || key.p == NULL)
+		return old != NULL ? leaf_ref(old) : NULL;
+	if ((own = leaf_load(cert, key, &why)) == NULL)
+		settings_refuse(set, rep, "tls.listen", "bad_certificate", why);
+	else if (leaf_expires_s(own) < clock_wall_s() + LATE_S)
+		report_add(rep, SEVERITY_WARNING, mark, STR_NONE, "certificate_ends",
+		    "put a new one into its file: that is a reload",
+		    "the certificate of tls.listen is over within 3 days");
+	return own;
+}
+
 /* The certificates made by one that stays are good after a reload, too. */
 struct ca *
 snapshot_ca(const struct settings *set, struct ca *old, struct report *rep)
@@ -233,6 +257,7 @@ destroy(struct snapshot *s)
 	prices_free(s->prices);
 	roots_unref(s->roots);
 	ca_unref(s->ca);
+	leaf_unref(s->own);
 	static_hosts_free(s->host, s->nhost);
 	settings_free(s->settings);
 	free(s->service);
@@ -283,6 +308,7 @@ snapshot_new(struct settings *set, const struct snapshot_inputs *in, struct repo
 		    "no_interfaces", NULL, "the machine's own addresses cannot be read");
 	s->vault = vault_new(set);
 	s->ca = snapshot_ca(set, in->ca, rep);
+	s->own = snapshot_own(set, in->own, rep);
 	load_gateway(s, rep);
 	s->parent = parent_build(set, rep);
 	if (set->audit_sign.bytes != NULL &&
@@ -327,6 +353,7 @@ snapshot_moved(struct snapshot *old)
 	s->prices = old->prices;
 	s->roots = old->roots;
 	s->ca = old->ca;
+	s->own = old->own;
 	s->host = old->host;
 	s->nhost = old->nhost;
 	s->request_limit = old->request_limit;

@@ -38,6 +38,7 @@ struct snapshot {
 	struct prices *prices;    /* NULL: no provider is metered */
 	struct roots *roots;      /* NULL: nobody is dialled with TLS */
 	struct ca *ca;            /* NULL: no TLS of clients is opened */
+	struct leaf *own;         /* shown at tls: listeners; NULL: there are none */
 	struct static_host *host; /* dns.hosts */
 	size_t nhost;
 	struct http_limits request_limit, response_limit;
@@ -59,6 +60,7 @@ struct snapshot_inputs {
 	size_t nservice;
 	struct ca
 	    *ca; /* the one in force: kept when it is still what is named; or NULL */
+	struct leaf *own; /* the same; kept when none is named: its listeners stay */
 };
 
 /* dns.* as the resolver wants it; points into the settings and `host`. */
@@ -68,6 +70,8 @@ struct resolver_options snapshot_dns(
 /* tls.intercept's, or NULL: there is none, or what is wrong was reported.  `old` (may be
  * NULL) is taken again where it is still what is named. */
 struct ca *snapshot_ca(const struct settings *s, struct ca *old, struct report *rep);
+/* tls.listen's, so too; `old` is taken again where none is named. */
+struct leaf *snapshot_own(const struct settings *s, struct leaf *old, struct report *rep);
 /* Takes the settings.  NULL after reporting (and settings freed). */
 struct snapshot *snapshot_new(
     struct settings *s, const struct snapshot_inputs *in, struct report *rep) MUST_CHECK;

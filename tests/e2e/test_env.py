@@ -138,7 +138,7 @@ def test_docker_and_json_and_dotenv_have_the_same_values():
 
 @pytest.mark.parametrize("arguments,words", [
     (["--ca", "ca.pem"], "from /"), (["--ca", "/a\nb"], "character"), (["--java-store", "/a b"], "character"),
-    (["--proxy", "http://u:p@weir:3128"], "--token-file"), (["--proxy", "https://weir:3128"], "http://HOST:PORT"),
+    (["--proxy", "http://u:p@weir:3128"], "--token-file"), (["--proxy", "socks5://weir:3128"], "http://HOST:PORT"),
     (["--proxy", "http://weir:3128/path"], "http://HOST:PORT"), (["--no-proxy", "a,b"], "one host"),
     (["--format", "xml"], "shell, docker, dotenv or json"), (["word"], "no option")])
 def test_what_cannot_be_a_variable_is_refused(arguments, words):

@@ -3,6 +3,7 @@ import ssl
 import subprocess
 
 from . import client as rig_client
+from . import tls
 from .weir import binary
 
 
@@ -58,4 +59,4 @@ class Opened:
 
     def connect(self, timeout):
         self.client.sock.settimeout(timeout)
-        return self.context.wrap_socket(self.client.sock, server_hostname=self.name, suppress_ragged_eofs=False)
+        return tls.wrap(self.client.sock, self.context, self.name)

@@ -1,4 +1,5 @@
-"""A certificate authority of the tests' own, and origins that speak TLS with it."""
+"""A certificate authority of the tests' own, origins that speak TLS with it, and clients of a weir that does."""
+import socket
 import ssl
 import subprocess
 
@@ -56,3 +57,78 @@ def tls_serve(context, inner):
             return
         inner(conn)
     return serve
+
+
+def wrap(sock, context, name):
+    """TLS on a socket, or within the TLS that it speaks already."""
+    if isinstance(sock, (ssl.SSLSocket, Layered)):
+        return Layered(sock, context, name)
+    return context.wrap_socket(sock, server_hostname=name, suppress_ragged_eofs=False)
+
+
+class Layered:
+    """A socket whose TLS goes over something like a socket; unwrap() is its half-close."""
+
+    def __init__(self, below, context, name):
+        self.below, self.incoming, self.outgoing = below, ssl.MemoryBIO(), ssl.MemoryBIO()
+        self.tls = context.wrap_bio(self.incoming, self.outgoing, server_hostname=name)
+        self._go_on(self.tls.do_handshake)
+
+    def _go_on(self, act):
+        while True:
+            try:
+                return act()
+            except ssl.SSLWantReadError:
+                self._flush()
+                piece = self.below.recv(65536)
+                self.incoming.write(piece) if piece else self.incoming.write_eof()
+            except ssl.SSLZeroReturnError:  # a goodbye after our own
+                return b""
+            finally:
+                self._flush()
+
+    def _flush(self):
+        if self.outgoing.pending:
+            self.below.sendall(self.outgoing.read())
+
+    def recv(self, n):
+        return self._go_on(lambda: self.tls.read(n))
+
+    def sendall(self, data):
+        self.tls.write(data)
+        self._flush()
+
+    def finish(self):
+        try:
+            self.tls.unwrap()
+        except ssl.SSLWantReadError:
+            self._flush()
+
+    def getpeercert(self, *form):
+        return self.tls.getpeercert(*form)
+
+    def version(self):
+        return self.tls.version()
+
+    def settimeout(self, timeout):
+        self.below.settimeout(timeout)
+
+    def setsockopt(self, *option):
+        self.below.setsockopt(*option)
+
+    def close(self):
+        self.below.close()
+
+
+class Door:
+    """A weir's tls: listener, as something rig.client connects to; `layered`: the client can half-close."""
+
+    def __init__(self, weir, context, name="weir.test", listener="proxy", layered=False):
+        self.context, self.name, self.layered = context, name, layered
+        host, _, port = weir.config["listen"][listener][0].removeprefix("tls:").rpartition(":")
+        self.address = host, int(port)
+
+    def connect(self, timeout):
+        sock = socket.create_connection(self.address, timeout)
+        sock.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)  # as clients do, for the end of a handshake is one write
+        return Layered(sock, self.context, self.name) if self.layered else wrap(sock, self.context, self.name)

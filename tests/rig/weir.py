@@ -101,7 +101,7 @@ class Weir:
         if "listen" not in self.config:
             self.config["listen"] = {"proxy": [listen or "127.0.0.1:%d" % free_port()]}
         doors = self.config["listen"]
-        self.address = next(doors[door] for door in ("proxy", "gateway", "socks5", "dns", "transparent") if doors.get(door))[0]
+        self.address = next(doors[door] for door in ("proxy", "gateway", "socks5", "dns", "transparent") if doors.get(door))[0].removeprefix("tls:")
         self.log_path = self.path("log")
         self.arguments, self.environment, self.preexec = list(arguments), environment, preexec
         self.sockets = list(sockets)

@@ -145,7 +145,7 @@ connect_unix(const char *path)
 }
 
 static void
-test_where_to_listen_has_two_forms(void **state)
+test_where_to_listen_has_three_forms(void **state)
 {
 	static const struct {
 		const char *text;
@@ -154,6 +154,11 @@ test_where_to_listen_has_two_forms(void **state)
 		{ "127.0.0.1:3128", true },
 		{ "[::1]:3128", true },
 		{ "unix:/run/weir/proxy.sock", true },
+		{ "tls:127.0.0.1:3129", true },
+		{ "tls:[::1]:3129", true },
+		{ "tls:", false },
+		{ "tls:tls:127.0.0.1:3129", false },
+		{ "tls:unix:/run/weir/proxy.sock", false },
 		{ "", false },
 		{ "127.0.0.1", false },
 		{ "127.0.0.1:0", false },
@@ -403,7 +408,7 @@ int
 main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_where_to_listen_has_two_forms),
+		cmocka_unit_test(test_where_to_listen_has_three_forms),
 		cmocka_unit_test(test_a_client_comes_with_its_address_and_a_quick_socket),
 		cmocka_unit_test(test_workers_share_a_port_and_strangers_do_not),
 		cmocka_unit_test(

@@ -1,0 +1,145 @@
+/*
+ * entry.c - what comes before a door's own bytes: TLS, where its listener wants that
+ */
+#include "proxy/entry.h"
+
+#include <errno.h>
+
+#include "base/count.h"
+#include "base/err.h"
+#include "proxy/answer.h"
+#include "proxy/glimpse.h"
+#include "proxy/greet.h"
+
+#define GLIMPSE ((size_t)4096)
+
+bool
+entry_is_idle(const struct conn *c)
+{
+	return c->stage == STAGE_SECURE && c->entered == 0;
+}
+
+/* It began with the first byte, though nobody knew then that it would be one. */
+void
+entry_begin(struct conn *c)
+{
+	if (c->stage != STAGE_SECURE || c->entered == 0 || c->x != NULL)
+		return;
+	greet_begin(c);
+	timer_clear(&c->timer);
+	c->x->wall -= c->x->begun - c->entered;
+	c->x->begun = c->entered;
+}
+
+static enum next
+fail(struct conn *c, enum reason reason, enum close_by by, enum after after,
+    const char *why)
+{
+	entry_begin(c);
+	c->x->error = why;
+	c->x->closed_by = by;
+	return answer_dismiss(c, greet_unless_unrecorded(c, reason), after);
+}
+
+/* ---- TLS ---- */
+
+/* Who took the wrong scheme is told so; others would not understand. */
+static enum next
+refuse_plain(struct conn *c)
+{
+	static const char why[] = "plain text where TLS is spoken: the URL of this "
+				  "listener begins with https://";
+	ssize_t n = stream_look(&c->client, c->e->scratch, GLIMPSE);
+
+	count_add(COUNT_TLS_CLIENTS_FAILED, 1);
+	if (n <= 0 || !glimpse_is_http((struct str){ c->e->scratch, (size_t)n }))
+		return fail(
+		    c, REASON_REQUEST_MALFORMED, CLOSE_WEIR, AFTER_CLOSE, "no TLS");
+	entry_begin(c);
+	c->x->error = why;
+	return answer_refuse(c, greet_unless_unrecorded(c, REASON_REQUEST_MALFORMED));
+}
+
+/* An alert is on its way to whom OpenSSL refused. */
+static const struct failure {
+	int err;
+	enum reason reason;
+	enum close_by by;
+	enum after after;
+} failures[] = {
+	{ ERR_TIMEOUT, REASON_CLIENT_TIMEOUT, CLOSE_WEIR, AFTER_CLOSE },
+	{ ERR_INVALID, REASON_TLS_MALFORMED, CLOSE_WEIR, AFTER_LINGER },
+	{ ERR_DISTRUSTED, REASON_CLIENT_ABORTED, CLOSE_CLIENT, AFTER_CLOSE },
+	{ ERR_IO, REASON_CLIENT_ABORTED, CLOSE_CLIENT, AFTER_CLOSE },
+};
+
+static const struct failure *
+failure_of(int err)
+{
+	size_t i = 0;
+
+	while (i + 1 < sizeof(failures) / sizeof(failures[0]) && failures[i].err != err)
+		i++;
+	return &failures[i];
+}
+
+static enum next
+not_secured(struct conn *c, int err, const char *why)
+{
+	const struct failure *f = failure_of(err);
+	struct str text;
+
+	count_add(COUNT_TLS_CLIENTS_FAILED, 1);
+	entry_begin(c);
+	text = arena_str(&c->x->arena, str_of(why));
+	return fail(c, f->reason, f->by, f->after, text.p);
+}
+
+static void
+on_secured(void *arg, int err, const char *why)
+{
+	struct conn *c = arg;
+
+	c->shaking = NULL;
+	conn_take_back(c);
+	if (err == 0)
+		c->entered = 0;
+	conn_go_on(c, err == 0 ? NEXT : not_secured(c, err, why));
+}
+
+static enum next
+shake(struct conn *c)
+{
+	struct snapshot *s = c->e->snapshot;
+
+	count_add(COUNT_TLS_CLIENTS, 1);
+	c->shaking = tls_accept(c->e->tls_server, c->e->loop, &c->client, STR_NONE,
+	    s->own, s->settings->limits_hello_timeout, on_secured, c);
+	return WAIT;
+}
+
+/* The first byte tells; it stays where it is. */
+enum next
+entry_secure(struct conn *c)
+{
+	char first;
+	ssize_t n = stream_look(&c->client, &first, 1);
+
+	if (n == -EAGAIN) {
+		if (!timer_is_set(&c->timer))
+			timer_set(c->e->loop, &c->timer,
+			    c->e->snapshot->settings->limits_hello_timeout);
+		return WAIT;
+	}
+	if (n <= 0)
+		return conn_close(c);
+	timer_clear(&c->timer);
+	c->entered = clock_mono_us();
+	return glimpse_is_tls((struct str){ &first, 1 }) ? shake(c) : refuse_plain(c);
+}
+
+enum next
+entry_late(struct conn *c)
+{
+	return conn_close(c);
+}
