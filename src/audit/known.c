@@ -16,7 +16,8 @@
 #include "wire/url.h"
 
 #define HEAD SECRET_LEAST /* bytes by which a form is looked up */
-#define CUT_LEAST 12      /* of a form, at the end of a text that was cut there */
+#define PAIRS 65536
+#define CUT_LEAST 12 /* of a form, at the end of a text that was cut there */
 #define BYTES_MAX ((size_t)1 << 30)
 #define NONE UINT32_MAX
 
@@ -39,7 +40,8 @@ struct known {
 	 */
 	unsigned bits;
 	uint64_t *filter;
-	uint32_t *slot; /* of 64 hashes each */
+	uint32_t *slot;            /* of 64 hashes each */
+	uint64_t pair[PAIRS / 64]; /* and for each two bytes that one begins with */
 	struct known *next;
 	bool is_shared;
 };
@@ -152,6 +154,16 @@ hash(const struct known *k, const char *p)
 	return (size_t)(head * UINT64_C(0x9e3779b97f4a7c15) >> (64 - k->bits));
 }
 
+/* The first two bytes, whichever way round the machine has them. */
+static size_t
+pair_of(const char *p)
+{
+	uint16_t pair;
+
+	memcpy(&pair, p, sizeof(pair));
+	return pair;
+}
+
 static int
 by_length(const void *a, const void *b)
 {
@@ -175,7 +187,9 @@ index_forms(struct known *k)
 		order[i] = &k->form[i];
 	qsort(order, k->nform, sizeof(struct form *), by_length);
 	for (size_t i = 0; i < k->nform; i++) {
-		size_t h = hash(k, k->bytes.bytes + order[i]->at);
+		const char *head = k->bytes.bytes + order[i]->at;
+		size_t h = hash(k, head), pair = pair_of(head);
+		k->pair[pair / 64] |= (uint64_t)1 << (pair % 64);
 		k->filter[h / 64] |= (uint64_t)1 << (h % 64);
 		order[i]->next = k->slot[h / 64];
 		k->slot[h / 64] = (uint32_t)(order[i] - k->form);
@@ -280,6 +294,20 @@ has_head(const struct known *k, const char *p)
 	return (k->filter[h / 64] >> (h % 64) & 1) != 0;
 }
 
+/* The next place at or behind `at` that has one, or where less is left than a head. */
+static size_t
+next_head(const struct known *k, struct str text, size_t at)
+{
+	for (; at + HEAD <= text.n; at++) {
+		size_t pair = pair_of(text.p + at);
+
+		if ((k->pair[pair / 64] >> (pair % 64) & 1) != 0 &&
+		    has_head(k, text.p + at))
+			break;
+	}
+	return at;
+}
+
 /* The longest form that the text begins with, or that was cut where the text ends. */
 static const struct form *
 form_at(const struct known *k, struct str text, size_t cut_least, bool is_host)
@@ -318,27 +346,51 @@ struct looking {
 	bool is_host;
 };
 
+/* The mark that was found last, and how far was looked for marks. */
+struct marks {
+	size_t end, seen;
+};
+
+/* Where the mark ends that [from, ...) begins in, if it does. */
+static size_t
+mark_around(struct marks *m, struct str text, size_t from)
+{
+	size_t at;
+
+	while (m->seen <= from &&
+	       str_find(str_sub(text, m->seen, from + 1 - m->seen), '~', &at)) {
+		size_t begin = m->seen + at;
+		size_t n = mark_length(str_sub(text, begin, text.n));
+
+		if (n > 0)
+			m->end = begin + n;
+		m->seen = begin + (n > 0 ? n : 1);
+	}
+	if (m->seen <= from)
+		m->seen = from + 1;
+	return m->end;
+}
+
 static void
 look_forms(const void *arg, struct str text, struct hits *hits)
 {
 	const struct looking *looking = arg;
 	const struct known *k = looking->k;
-	size_t mark_end = 0;
+	struct marks marks = { 0 };
 
-	for (size_t at = 0; at + HEAD <= text.n; at++) {
+	for (size_t at = next_head(k, text, 0); at + HEAD <= text.n;
+	     at = next_head(k, text, at + 1)) {
 		struct str rest = str_sub(text, at, text.n);
-		const struct form *f;
+		const struct form *f = form_at(k, rest, CUT_LEAST, looking->is_host);
 
-		if (rest.p[0] == '~' && at >= mark_end)
-			mark_end = at + mark_length(rest);
-		if (!has_head(k, rest.p) ||
-		    (f = form_at(k, rest, CUT_LEAST, looking->is_host)) == NULL)
+		if (f == NULL)
 			continue;
 		const struct form *plain = &k->form[f->plain];
 		struct hit hit = { .from = at,
 			.to = at + (f->n < rest.n ? f->n : rest.n),
 			.plain = { k->bytes.bytes + plain->at, plain->n } };
-		if (hit.to <= mark_end) /* a word of it: "redacted" is somebody's */
+		if (hit.to <= mark_around(&marks, text,
+				  at)) /* a word of it: "redacted" is somebody's */
 			continue;
 		if (f->is_base64)
 			widen(text, &hit);
@@ -471,11 +523,11 @@ known_cover(const struct known *k, char *text, size_t n)
 	struct str all = { text, n };
 	struct hits hits = { 0 };
 
-	for (size_t at = 0; at + HEAD <= n; at++) {
-		const struct form *f;
+	for (size_t at = next_head(k, all, 0); at + HEAD <= n;
+	     at = next_head(k, all, at + 1)) {
+		const struct form *f = form_at(k, str_sub(all, at, n), SIZE_MAX, false);
 
-		if (has_head(k, text + at) &&
-		    (f = form_at(k, str_sub(all, at, n), SIZE_MAX, false)) != NULL)
+		if (f != NULL)
 			hits_add(&hits, (struct hit){ .from = at, .to = at + f->n });
 	}
 	for (size_t i = 0; i < hits.n; i++) /* only now: one may begin in another */
