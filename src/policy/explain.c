@@ -83,6 +83,7 @@ look_inside(struct facts *f, const struct explain_ask *ask)
 	f->method = ask->method.n > 0 ? ask->method : STR("GET");
 	f->path = url.path.n > 0 ? url.path : STR("/");
 	f->query = url.query;
+	f->head = ask->head;
 	f->length = -1;
 }
 
@@ -132,6 +133,7 @@ read_ask(struct explaining *x)
 	if (reason != REASON_NONE)
 		return refuse(x, "shape", reason, why);
 	ask_facts(&x->f, &x->asked);
+	x->f.head = x->ask->head;
 	if (x->ask->is_https_inside)
 		assume_tls(&x->f);
 	x->out->has_target = true;
@@ -303,6 +305,24 @@ answers_of(const struct explaining *x)
 		x->ask->has_answers ? x->ask->nanswer : 0 };
 }
 
+/* Of all that is known, also what a refused tunnel would have brought. */
+static void
+find_fix(struct explaining *x)
+{
+	struct fix_answers answers = answers_of(x);
+
+	if (x->f.via == VIA_DNS)
+		x->f.port = 443; /* TLS is the narrowest */
+	if (x->ask->is_https_inside)
+		look_inside(&x->f, x->ask);
+	fix_find(&x->out->fix, x->out->verdict.reason, &x->f, &answers, x->rs, x->place,
+	    x->arena);
+	if (x->out->fix.is_there && x->out->fix.protocol == PROTOCOL_HTTPS &&
+	    x->rs->terms.opens_tls && !x->f.has_request)
+		warn(x->out, "asked with its method, as https://HOST/PATH, a request has "
+			     "a smaller rule");
+}
+
 void
 explain(struct explained *out, const struct ruleset *rs, const struct place *place,
     const struct explain_ask *ask, struct arena *a)
@@ -310,7 +330,6 @@ explain(struct explained *out, const struct ruleset *rs, const struct place *pla
 	struct explaining x = {
 		.out = out, .rs = rs, .place = place, .ask = ask, .arena = a
 	};
-	struct fix_answers answers;
 
 	*out =
 	    (struct explained){ .trace = { .arena = a }, .verdict = { .max_body = -1 } };
@@ -324,10 +343,7 @@ explain(struct explained *out, const struct ruleset *rs, const struct place *pla
 	out->dial = (struct vetted){ 0 };
 	if (out->verdict.layer < rs->nlayer && rs->layer[out->verdict.layer]->is_claim)
 		return; /* no rule of a policy would help */
-	answers = answers_of(&x);
-	if (x.f.via == VIA_DNS)
-		x.f.port = 443; /* TLS is the narrowest */
-	fix_find(&out->fix, out->verdict.reason, &x.f, &answers, rs, place, a);
+	find_fix(&x);
 }
 
 /* ---- printed */

@@ -17,7 +17,8 @@ struct explain_ask {
 	bool is_https_inside; /* https://...: a CONNECT and the request inside it */
 	struct str method;    /* empty: GET, or CONNECT */
 	struct str target;    /* the raw authority (connect) or request-target (http) */
-	const struct addr *answer; /* DNS answers, in the order A and AAAA gave them */
+	const struct http_head *head; /* the request's fields; NULL: not known */
+	const struct addr *answer;    /* DNS answers, in the order A and AAAA gave them */
 	size_t nanswer;
 	bool has_answers;      /* false and no dns_error: not looked up */
 	enum reason dns_error; /* REASON_DNS_FAILED, REASON_DNS_TIMEOUT or REASON_NONE */

@@ -48,16 +48,26 @@ usual_port(enum protocol p)
 	return 0;
 }
 
+/* May a rule look at this request, and say which one it means? */
+static bool
+is_in_sight(const struct fix *fix, const struct facts *f, const struct ruleset *rs)
+{
+	if (fix->protocol == PROTOCOL_TCP ||
+	    (fix->protocol == PROTOCOL_HTTPS && !rs->terms.opens_tls))
+		return false;
+	/* under methods or paths it would be refused for what rewrites it */
+	return f->has_request && rewrite_find(f->head, f->query) == REWRITES_NOTHING;
+}
+
 static void
-set_request(struct fix *fix, const struct facts *f)
+set_request(struct fix *fix, const struct facts *f, const struct ruleset *rs)
 {
 	size_t at;
 
-	/* under methods or paths it would be refused for what rewrites it */
-	if (fix->protocol != PROTOCOL_HTTP || !f->has_request ||
-	    rewrite_find(f->head, f->query) != REWRITES_NOTHING)
+	if (!is_in_sight(fix, f, rs))
 		return;
-	fix->method = f->method;
+	if (rule_can_name_method(f->method))
+		fix->method = f->method;
 	if (path_pattern_is_valid(f->path) && !str_find(f->path, '*', &at))
 		fix->path = f->path;
 }
@@ -119,15 +129,10 @@ also(struct fix *fix, struct arena *a, const char *fmt, ...)
 	buf_fini(&b);
 }
 
+/* Where each request is seen. */
 static void
-say_requests(struct fix *fix, const char *at, struct arena *a)
+say_read(struct fix *fix, const char *at, struct arena *a)
 {
-	if (fix->protocol == PROTOCOL_TCP)
-		also(fix, a, "anything that is spoken on %s, unread", at);
-	if (fix->protocol == PROTOCOL_HTTPS)
-		also(fix, a, "every method, path and body inside TLS to %s, unread", at);
-	if (fix->protocol != PROTOCOL_HTTP)
-		return;
 	if (fix->method.n == 0)
 		also(fix, a, "every method on %s", at);
 	else if (str_eq(fix->method, STR("GET")))
@@ -135,6 +140,17 @@ say_requests(struct fix *fix, const char *at, struct arena *a)
 	if (fix->path.n == 0)
 		also(fix, a, "every path on %s", at);
 	also(fix, a, "any query, fields and body with it");
+}
+
+static void
+say_requests(struct fix *fix, const char *at, struct arena *a)
+{
+	if (fix->protocol == PROTOCOL_TCP)
+		also(fix, a, "anything that is spoken on %s, unread", at);
+	if (fix->protocol == PROTOCOL_HTTPS && fix->method.n == 0 && fix->path.n == 0)
+		also(fix, a, "every method, path and body inside TLS to %s, unread", at);
+	else if (fix->protocol != PROTOCOL_TCP)
+		say_read(fix, at, a);
 }
 
 static void
@@ -169,7 +185,7 @@ fix_find(struct fix *out, enum reason refused, const struct facts *f,
 		return;
 	out->protocol = protocol_of(f);
 	out->port = f->port == usual_port(out->protocol) ? 0 : f->port;
-	set_request(out, f);
+	set_request(out, f, rs);
 	if (answers->n > 0 &&
 	    !set_private(out, rs, place, f, answers->found, answers->n, a))
 		return;

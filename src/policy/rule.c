@@ -223,22 +223,41 @@ read_ports(const struct rule_source *in, const struct node *n, struct rule *r)
 }
 
 static bool
+is_lower_word(struct str s)
+{
+	for (size_t i = 0; i < s.n; i++)
+		if (s.p[i] < 'a' || s.p[i] > 'z')
+			return false;
+	return true;
+}
+
+static bool
+is_method_word(struct str method)
+{
+	return method.n <= METHOD_MAX && http_is_token(method) &&
+	       !str_eq(method, STR("*"));
+}
+
+bool
+rule_can_name_method(struct str method)
+{
+	return is_method_word(method) && !is_lower_word(method);
+}
+
+static bool
 is_method_ok(
     const struct rule_source *in, const struct node *n, struct str method, bool is_deny)
 {
 	static const char *const never[] = { "CONNECT", "TRACE", "TRACK" };
-	bool is_lower = true;
 
-	if (method.n > METHOD_MAX || !http_is_token(method) || str_eq(method, STR("*"))) {
+	if (!is_method_word(method)) {
 		node_error(in->tree, n, in->rep, "bad_method",
 		    str_eq(method, STR("*")) ? "leave the key out to mean every method"
 					     : NULL,
 		    "\"%.*s\" is no method", STR_ARG(method));
 		return false;
 	}
-	for (size_t i = 0; i < method.n; i++)
-		is_lower &= method.p[i] >= 'a' && method.p[i] <= 'z';
-	if (is_lower) {
+	if (is_lower_word(method)) {
 		node_error(in->tree, n, in->rep, "bad_method",
 		    "methods are written in capitals",
 		    "\"%.*s\" is no method: case counts", STR_ARG(method));

@@ -91,6 +91,7 @@ size_t rule_list(const struct rule_source *in, const struct node *n);
 
 /* 0: not on this port.  Port 0 is any. */
 unsigned rule_protocols_at(const struct rule *r, uint16_t port);
+bool rule_can_name_method(struct str method); /* may `methods` have it at all? */
 bool rule_has_method(const struct rule *r, struct str method); /* true without a list */
 bool rule_has_path(
     const struct rule *r, struct str path);    /* with a list: only canonical ones */

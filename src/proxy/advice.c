@@ -4,6 +4,7 @@
 #include "proxy/advice.h"
 
 #include "policy/explain.h"
+#include "proxy/conn.h"
 
 #define ADVICE_MAX ((size_t)1 << 20)
 
@@ -16,7 +17,7 @@ target_of(const struct exchange *x, struct arena *a)
 
 	buf_init(&b, ADVICE_MAX);
 	if (x->ask.has_request)
-		buf_text(&b, "http://");
+		buf_text(&b, exchange_is_inside_tls(x) ? "https://" : "http://");
 	buf_text(&b, authority_text(host, &x->ask.host, x->ask.port, 0));
 	if (x->ask.has_request && !str_eq(x->ask.path, STR("*"))) {
 		buf_str(&b, x->ask.path);
@@ -36,16 +37,31 @@ rules_of(const struct exchange *x)
 	return x->rules != NULL ? x->rules : x->snapshot->rules;
 }
 
+/* Whose answers it would use: a request in a tunnel has those of its tunnel. */
+static const struct exchange *
+looker_of(const struct exchange *x)
+{
+	const struct exchange *outer = x->conn != NULL ? x->conn->outer : NULL;
+
+	return x->nanswer == 0 && outer != NULL ? outer : x;
+}
+
 /* False: there is no destination to explain. */
 static bool
 ask_again(struct explained *out, const struct exchange *x, struct arena *a)
 {
+	const struct exchange *looked_up = looker_of(x);
+	bool is_inside = exchange_is_inside_tls(x);
 	struct explain_ask ask = {
-		.via = x->ask.has_request ? VIA_HTTP : x->ask.via,
+		.via = is_inside            ? VIA_CONNECT
+		       : x->ask.has_request ? VIA_HTTP
+					    : x->ask.via,
+		.is_https_inside = is_inside,
 		.method = x->head->method,
-		.answer = x->answer,
-		.nanswer = x->nanswer,
-		.has_answers = x->nanswer > 0,
+		.head = x->head,
+		.answer = looked_up->answer,
+		.nanswer = looked_up->nanswer,
+		.has_answers = looked_up->nanswer > 0,
 	};
 
 	if (x->reason == REASON_DNS_FAILED || x->reason == REASON_DNS_TIMEOUT)

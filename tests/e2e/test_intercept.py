@@ -90,6 +90,20 @@ def test_a_request_inside_is_seen_judged_and_sent(opening, site, inside):
     assert proxy.metric("weir_intercepted_total") == 1 and proxy.metric("weir_leaves_made_total") == 1
 
 
+def test_a_developer_is_told_the_rule_for_the_very_request_inside(opening, site, inside):
+    rule = https(NAME, site.port, methods=["GET"], paths=["/repos/**"])
+    proxy = opening([rule], config={"errors": "developer"})
+    client = inside(proxy, site.port)
+    refused = ask(client, "/repos/x?y", "POST", "%s:%d" % (NAME, site.port))
+    fix = json.loads(refused.body)["error"]["fix"]["rule"]
+    assert refused.status == 405 and (fix["methods"], fix["paths"]) == (["POST"], ["/repos/x"])
+    assert fix["private"] and all(address.startswith(("127.", "::1")) for address in fix["private"])
+    pasted = opening([rule, fix])
+    client = inside(pasted, site.port)
+    assert ask(client, "/repos/x?y", "POST", "%s:%d" % (NAME, site.port)).status == 200
+    assert ask(client, "/repos/z", "POST", "%s:%d" % (NAME, site.port)).status == 403
+
+
 def test_the_ordinary_port_is_not_said(opening, origin, authority, inside):
     site = origin(serve=tls.tls_serve(authority.context(NAME), origins.http_serve))
     site.listen(443)

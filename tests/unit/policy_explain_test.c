@@ -8,6 +8,7 @@
 #include "unit.h"
 
 static const struct ruleset_terms laptop = { .is_report_ok = true };
+static const struct ruleset_terms seeing = { .is_report_ok = true, .opens_tls = true };
 static const struct ruleset_terms production = { .is_production = true };
 
 static struct ruleset *
@@ -40,6 +41,15 @@ static const char policy[] =
     "- { host: a.test, protocol: http, methods: [GET], paths: [/r/**] }\n"
     "- { host: b.test }\n"
     "deny: [{ host: no.test }, { host: [9.9.9.0/24] }]\n";
+static const char policy_that_sees[] =
+    "allow:\n"
+    "- { host: d.test, methods: [GET], paths: [/r/**] }\n";
+
+static const char *
+policy_under(const struct ruleset_terms *terms)
+{
+	return terms->opens_tls ? policy_that_sees : policy;
+}
 
 static void
 ask_for(struct explain_ask *ask, const char *method, const char *target,
@@ -70,7 +80,7 @@ check_fix(const struct fix_case *c, const char *fix, const struct ruleset_terms 
 	buf_init(&b, 4096);
 	buf_text(&b, "allow:\n");
 	buf_text(&b, fix);
-	buf_text(&b, strchr(policy, '\n') + 1);
+	buf_text(&b, strchr(policy_under(terms), '\n') + 1);
 	rs = load(buf_cstr(&b), terms);
 	ask_for(&ask, c->method, c->target, c->answer, &addr);
 	explain(&e, rs, place, &ask, &a);
@@ -85,11 +95,29 @@ check_fix(const struct fix_case *c, const char *fix, const struct ruleset_terms 
 	arena_fini(&a);
 }
 
+/* Has it a request that a rule could name, if it were told? */
+static bool
+hides_request(const struct fix_case *c, const struct ruleset_terms *terms)
+{
+	return terms->opens_tls && strstr(c->target, "://") == NULL && c->fix != NULL &&
+	       strstr(c->fix, "https") != NULL;
+}
+
+static bool
+says_smaller(const struct explained *e)
+{
+	bool says = false;
+
+	for (size_t i = 0; i < e->nwarning; i++)
+		says |= strstr(e->warning[i], "smaller rule") != NULL;
+	return says;
+}
+
 static void
 check_fixes(const struct fix_case *cases, size_t n, const struct ruleset_terms *terms)
 {
 	struct place place = { .is_loopback_own_ok = !terms->is_production };
-	struct ruleset *rs = load(policy, terms);
+	struct ruleset *rs = load(policy_under(terms), terms);
 
 	for (size_t i = 0; i < n; i++) {
 		struct explain_ask ask;
@@ -107,6 +135,8 @@ check_fixes(const struct fix_case *cases, size_t n, const struct ruleset_terms *
 		if (strcmp(buf_cstr(&b), cases[i].fix == NULL ? "" : cases[i].fix) != 0)
 			fail_msg("%s: %s", cases[i].target, buf_cstr(&b));
 		assert_row(cases[i].target, (e.fix.nalso > 0) == (cases[i].fix != NULL));
+		assert_row(
+		    cases[i].target, says_smaller(&e) == hides_request(&cases[i], terms));
 		if (cases[i].fix != NULL) {
 			check_fix(&cases[i], cases[i].fix, terms, &place);
 			buf_reset(&b);
@@ -182,6 +212,51 @@ test_the_fix_admits_what_was_refused_and_little_else(void **state)
 	(void)state;
 	check_fixes(cases, COUNT_OF(cases), &laptop);
 	check_fixes(in_production, COUNT_OF(in_production), &production);
+}
+
+/* Where TLS is opened a rule may look inside: so it says which request it means. */
+static void
+test_the_fix_of_a_request_inside_tls_names_it_where_it_is_seen(void **state)
+{
+	static const struct fix_case cases[] = {
+		{ "POST", "https://c.test:8443/repos/x", "127.0.0.1",
+		    "- host: c.test\n  protocol: https\n  ports: [8443]\n"
+		    "  methods: [\"POST\"]\n  paths: [\"/repos/x\"]\n"
+		    "  private: [\"127.0.0.1/32\"]\n",
+		    "https://c.test:8443/repos/y" },
+		{ "POST", "https://d.test/r/x", NULL,
+		    "- host: d.test\n  protocol: https\n  methods: [\"POST\"]\n"
+		    "  paths: [\"/r/x\"]\n",
+		    "https://d.test/etc" },
+		{ "DELETE", "https://d.test/q/x?y", NULL,
+		    "- host: d.test\n  protocol: https\n  methods: [\"DELETE\"]\n"
+		    "  paths: [\"/q/x\"]\n",
+		    "https://d.test/q" },
+		{ NULL, "https://x.c.test", NULL,
+		    "- host: x.c.test\n  protocol: https\n  methods: [\"GET\"]\n"
+		    "  paths: [\"/\"]\n",
+		    "https://x.c.test/y" },
+		{ "GET", "https://c.test/a/../b", NULL,
+		    "- host: c.test\n  protocol: https\n  methods: [\"GET\"]\n", NULL },
+		{ "get", "https://c.test/a", NULL,
+		    "- host: c.test\n  protocol: https\n  paths: [\"/a\"]\n", NULL },
+		{ "GET", "https://c.test/a*", NULL,
+		    "- host: c.test\n  protocol: https\n  methods: [\"GET\"]\n", NULL },
+		{ "GET", "https://c.test/?_method=PUT", NULL,
+		    "- host: c.test\n  protocol: https\n", NULL },
+		{ "GET", "https://9.1.1.1/x", NULL,
+		    "- host: \"9.1.1.1\"\n  protocol: https\n  methods: [\"GET\"]\n"
+		    "  paths: [\"/x\"]\n",
+		    "https://9.1.1.1/y" },
+		{ NULL, "c.test:443", NULL, "- host: c.test\n  protocol: https\n",
+		    "c.test:80" },
+		{ NULL, "c.test:80", NULL, "- host: c.test\n  protocol: http\n",
+		    "c.test:443" },
+		{ "TRACE", "https://c.test/", NULL, NULL, NULL },
+	};
+
+	(void)state;
+	check_fixes(cases, COUNT_OF(cases), &seeing);
 }
 
 static void
@@ -306,6 +381,8 @@ main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_the_fix_admits_what_was_refused_and_little_else),
+		cmocka_unit_test(
+		    test_the_fix_of_a_request_inside_tls_names_it_where_it_is_seen),
 		cmocka_unit_test(test_the_json_object_has_every_key_in_order),
 		cmocka_unit_test(test_what_was_not_looked_up_is_said_to_be_not_evaluated),
 		cmocka_unit_test(test_addresses_are_dialled_in_turns_ipv6_first),
