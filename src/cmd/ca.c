@@ -48,7 +48,8 @@ static const char help[] =
 struct options {
 	const char *directory;
 	struct ca_order order;
-	const char *permit[PERMIT_MAX];
+	struct host permitted[PERMIT_MAX];
+	const char *permit[PERMIT_MAX]; /* their names */
 	bool finishes;
 };
 
@@ -73,6 +74,30 @@ is_there(const struct options *o, const char *name)
 
 /* ---- one that is there */
 
+static bool
+read_text(const struct options *o, const char *name, struct buf *to)
+{
+	struct path p;
+
+	return input_read("ca", in(o, name, &p), to);
+}
+
+/* Does the first file hold what the second does? */
+static bool
+holds(const struct options *o, const char *file, const char *other)
+{
+	struct buf all, part;
+	bool is_in = false;
+
+	buf_init(&all, TEXT_MAX);
+	buf_init(&part, TEXT_MAX);
+	if (is_there(o, file) && read_text(o, file, &all) && read_text(o, other, &part))
+		is_in = part.n > 0 && memmem(all.p, all.n, part.p, part.n) != NULL;
+	buf_fini(&all);
+	buf_fini(&part);
+	return is_in;
+}
+
 static void
 print_one(const struct ca *ca, const char *what)
 {
@@ -91,14 +116,13 @@ static int
 show_one(const struct options *o, const char *cert, const char *key, const char *what)
 {
 	struct buf c, k;
-	struct path p;
 	struct ca *ca = NULL;
 	const char *why = NULL;
 
 	buf_init(&c, TEXT_MAX);
 	buf_init(&k, TEXT_MAX);
 	k.is_secret = true;
-	if (input_read("ca", in(o, cert, &p), &c) && input_read("ca", in(o, key, &p), &k))
+	if (read_text(o, cert, &c) && read_text(o, key, &k))
 		ca = ca_load(buf_view(&c), buf_view(&k), &why);
 	if (ca != NULL)
 		print_one(ca, what);
@@ -124,42 +148,79 @@ show(const struct options *o)
 
 /* The key first: a certificate without it would be found by who looks for both. */
 static bool
-make(const struct options *o, const char *cert_name, const char *key_name,
-    struct buf *cert)
+write_pair(const struct options *o, const char *cert_name, const char *key_name,
+    struct str cert, struct str key)
 {
-	struct buf key;
 	struct path c, k;
+
+	if (!newfile_write("ca", in(o, key_name, &k), 0600, key))
+		return false;
+	if (newfile_write("ca", in(o, cert_name, &c), 0644, cert))
+		return true;
+	unlink(k.text); /* it is no CA's, and would be in the way of one */
+	return false;
+}
+
+static bool
+make(const struct options *o, const char *cert_name, const char *key_name)
+{
+	struct buf cert, key;
 	bool is_made;
 
+	buf_init(&cert, TEXT_MAX);
 	buf_init(&key, TEXT_MAX);
 	key.is_secret = true;
-	is_made = ca_make(&o->order, cert, &key);
+	is_made = ca_make(&o->order, &cert, &key);
 	if (!is_made)
 		fputs("weir ca: OpenSSL makes no CA of this\n", stderr);
 	is_made = is_made &&
-		  newfile_write("ca", in(o, key_name, &k), 0600, buf_view(&key)) &&
-		  newfile_write("ca", in(o, cert_name, &c), 0644, buf_view(cert));
+		  write_pair(o, cert_name, key_name, buf_view(&cert), buf_view(&key));
+	buf_fini(&cert);
 	buf_fini(&key);
 	return is_made;
+}
+
+/* What sandboxes trust: one, or one after the other. */
+static bool
+publish(const struct options *o, const char *first, const char *then)
+{
+	struct buf all;
+	struct path p;
+	bool is_done;
+
+	buf_init(&all, TEXT_MAX);
+	is_done = read_text(o, first, &all) &&
+		  (then == NULL || read_text(o, then, &all)) &&
+		  newfile_replace("ca", in(o, "bundle.pem", &p), 0644, buf_view(&all));
+	buf_fini(&all);
+	return is_done;
+}
+
+/* Both or neither: one that nobody can trust would be in the way of another. */
+static bool
+make_and_publish(const struct options *o, const char *cert_name, const char *key_name,
+    const char *then)
+{
+	struct path c, k;
+
+	if (!make(o, cert_name, key_name))
+		return false;
+	if (publish(o, cert_name, then))
+		return true;
+	unlink(in(o, cert_name, &c));
+	unlink(in(o, key_name, &k));
+	return false;
 }
 
 static int
 init(const struct options *o)
 {
-	struct buf cert;
-	struct path p;
-	bool is_made;
-
 	if (mkdir(o->directory, 0755) != 0 && errno != EEXIST) {
 		fprintf(stderr, "weir ca: %s cannot be made: %s\n", o->directory,
 		    strerror(errno));
 		return EXIT_UNAVAILABLE;
 	}
-	buf_init(&cert, TEXT_MAX);
-	is_made = make(o, "ca.pem", "ca.key", &cert) &&
-		  newfile_replace("ca", in(o, "bundle.pem", &p), 0644, buf_view(&cert));
-	buf_fini(&cert);
-	if (!is_made)
+	if (!make_and_publish(o, "ca.pem", "ca.key", NULL))
 		return EXIT_UNAVAILABLE;
 	printf("In weir.yaml:\n\n"
 	       "  tls: { intercept: { cert: file:%s/ca.pem, key: file:%s/ca.key } }\n\n"
@@ -169,39 +230,28 @@ init(const struct options *o)
 	return show(o);
 }
 
-/* What sandboxes trust: one after the other. */
-static bool
-publish(const struct options *o, struct str first, const char *then)
+static int
+say_under_way(void)
 {
-	struct buf both;
-	struct path p;
-	bool is_done;
-
-	buf_init(&both, TEXT_MAX);
-	buf_str(&both, first);
-	is_done = input_read("ca", in(o, then, &p), &both) &&
-		  newfile_replace("ca", in(o, "bundle.pem", &p), 0644, buf_view(&both));
-	buf_fini(&both);
-	return is_done;
+	fputs("weir ca: a rotation is under way: weir ca rotate --finish ends it\n",
+	    stderr);
+	return EXIT_NO;
 }
 
+/* Where a run was cut off: of a key alone nothing was made, and a CA that is not in the
+ * bundle is to be in it. */
 static int
 begin_rotation(const struct options *o)
 {
-	struct buf cert;
-	bool is_done;
+	struct path key;
+	bool is_made = is_there(o, "next.pem");
 
-	if (is_there(o, "next.pem") || is_there(o, "next.key")) {
-		fputs("weir ca: a rotation is under way: weir ca rotate --finish ends "
-		      "it\n",
-		    stderr);
-		return EXIT_NO;
-	}
-	buf_init(&cert, TEXT_MAX);
-	is_done = make(o, "next.pem", "next.key", &cert) &&
-		  publish(o, buf_view(&cert), "ca.pem");
-	buf_fini(&cert);
-	if (!is_done)
+	if (is_made && holds(o, "bundle.pem", "next.pem"))
+		return say_under_way();
+	if (!is_made)
+		unlink(in(o, "next.key", &key));
+	if (is_made ? !publish(o, "next.pem", "ca.pem")
+		    : !make_and_publish(o, "next.pem", "next.key", "ca.pem"))
 		return EXIT_UNAVAILABLE;
 	printf("Give %s/bundle.pem, which has both, to every sandbox; then\n"
 	       "  weir ca rotate --finish %s\n\n",
@@ -227,6 +277,12 @@ finish_rotation(const struct options *o)
 {
 	if (!is_there(o, "next.pem")) {
 		fputs("weir ca: there is no new CA: weir ca rotate makes one\n", stderr);
+		return EXIT_NO;
+	}
+	if (!holds(o, "bundle.pem", "next.pem")) {
+		fputs("weir ca: bundle.pem does not have the new CA, so that no sandbox "
+		      "trusts it: weir ca rotate publishes it\n",
+		    stderr);
 		return EXIT_NO;
 	}
 	if ((is_there(o, "next.key") && !move(o, "next.key", "ca.key")) ||
@@ -271,14 +327,16 @@ take_days(struct options *o)
 static int
 take_permit(struct options *o)
 {
-	struct host host;
+	size_t n = o->order.npermit;
+	struct host *host = &o->permitted[n];
 
-	if (o->order.npermit == PERMIT_MAX)
+	if (n == PERMIT_MAX)
 		return usage_refuse("ca", "--permit may stand %d times", PERMIT_MAX);
-	if (host_parse(&host, str_of(optarg)) != HOST_OK || host.is_literal)
+	if (host_parse(host, str_of(optarg)) != HOST_OK || host->is_literal)
 		return usage_refuse(
 		    "ca", "--permit takes a name like example.com, not \"%s\"", optarg);
-	o->permit[o->order.npermit++] = optarg;
+	o->permit[n] = host->name; /* with a dot behind it, it would fit no name */
+	o->order.npermit++;
 	return EXIT_YES;
 }
 

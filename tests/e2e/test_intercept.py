@@ -4,6 +4,8 @@ weir answers the client's TLS under its own CA, proves the origin first, and jud
 """
 import json
 import os
+import pathlib
+import shutil
 import ssl
 import subprocess
 import threading
@@ -449,6 +451,40 @@ def test_a_rotated_ca_signs_after_a_reload_and_the_bundle_has_both(opening, site
     assert ask(inside(proxy, site.port, context=both), host=host).status == 200
     with pytest.raises(ssl.SSLCertVerificationError):
         inside(proxy, site.port, context=old)
+
+
+@pytest.mark.command
+def test_a_ca_that_cannot_be_published_is_none(ca, tmp_path):
+    """And of a run that was cut off, the next one makes a whole one."""
+    def run(*arguments):
+        return subprocess.run([binary(), "ca", *arguments], capture_output=True, text=True, check=False).returncode
+
+    def names():
+        return sorted(os.listdir(ca.directory))
+    before = names()
+    blocked = ca.bundle + ".new"  # where a bundle is made
+    os.makedirs(blocked + "/full")
+    assert run("rotate", ca.directory) == 69 and names() == sorted([*before, "bundle.pem.new"])
+    other = tmp_path / "other"
+    os.makedirs(other / "bundle.pem.new/full")
+    assert run("init", str(other)) == 69 and os.listdir(other) == ["bundle.pem.new"]
+    shutil.rmtree(blocked)
+    pathlib.Path(ca.path("next.key")).write_text("cut off\n")
+    old = pathlib.Path(ca.bundle).read_text()
+    assert run("rotate", ca.directory) == 0 and run("rotate", ca.directory) == 1
+    both = pathlib.Path(ca.bundle).read_text()
+    pathlib.Path(ca.bundle).write_text(old)
+    assert run("rotate", "--finish", ca.directory) == 1  # no sandbox can trust it
+    assert run("rotate", ca.directory) == 0 and pathlib.Path(ca.bundle).read_text() == both
+    assert run("rotate", "--finish", ca.directory) == 0 and pathlib.Path(ca.certificate).read_text() in both
+
+
+@pytest.mark.command
+def test_a_permitted_name_may_end_in_a_dot(tmp_path):
+    ca = Ca(tmp_path / "ca", "--permit", "Example.COM.")
+    told = subprocess.run(["openssl", "x509", "-in", ca.certificate, "-noout", "-text"], capture_output=True, text=True,
+                          check=True).stdout
+    assert "DNS:example.com\n" in told, told
 
 
 def test_a_reload_with_the_same_ca_keeps_its_certificates(opening, site, inside):
