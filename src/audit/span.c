@@ -428,9 +428,9 @@ own_secret(struct span *span, struct str plain)
 	if (span->secret.p != NULL)
 		return;
 	buf_init(&b, 4 * (span->to - span->from) + 16);
+	b.is_secret = true;
 	span_decode(str_sub(plain, span->from, span->to - span->from), span->code, &b);
 	span_says(span, buf_view(&b));
-	b.is_secret = true;
 	buf_fini(&b);
 }
 

@@ -183,12 +183,16 @@ secret_of(const struct injection *i)
 	return (struct str){ i->what->row->value.bytes, i->what->row->value.n };
 }
 
+/* RFC 7617.  A pair of which the end does not fit is not sent: neither is its head. */
 static void
-put_base64(struct str s, struct buf *to)
+put_pair(const struct buf *pair, struct buf *to)
 {
+	struct str s = buf_view(pair);
 	char *room = buf_room(to, 4 * ((s.n + 2) / 3) + 1);
 
-	if (room != NULL)
+	if (room == NULL || pair->is_over)
+		to->is_over = true;
+	else
 		buf_grew(to, (size_t)EVP_EncodeBlock((unsigned char *)room,
 				 (const unsigned char *)s.p, (int)s.n));
 }
@@ -220,7 +224,7 @@ put_basic(const struct injection *i, struct str user, struct str text, struct bu
 	buf_char(&pair, ':');
 	put_swapped(i, text, secret_of(i), &pair);
 	buf_text(to, "Basic ");
-	put_base64(buf_view(&pair), to);
+	put_pair(&pair, to);
 	buf_fini(&pair);
 }
 
@@ -272,7 +276,7 @@ injection_fields(const struct injection *i, struct buf *to)
 		pair.is_secret = true;
 		buf_fmt(&pair, "%.*s:", STR_ARG(i->how->user));
 		buf_str(&pair, secret_of(i));
-		put_base64(buf_view(&pair), to);
+		put_pair(&pair, to);
 		buf_fini(&pair);
 	}
 	buf_text(to, "\r\n");

@@ -23,7 +23,7 @@ struct remake {
 	bool is_kept;          /* responses: the connection stays open */
 };
 
-/* False: the arena is full. */
+/* False: the arena or `out` is full: nothing of it is sent. */
 bool remake_request(struct buf *out, const struct http_head *head, const struct ask *ask,
     const struct remake *how) MUST_CHECK;
 /* `minor` is the client's HTTP/1.minor. */

@@ -3,6 +3,8 @@
  */
 #include "proxy/scrub.h"
 
+#include <assert.h>
+
 #define HELD_MAX ((size_t)32 << 20) /* more than a piece and a secret can be */
 
 void
@@ -33,6 +35,7 @@ scrub_feed(struct scrub *s, struct str in, struct buf *to)
 	if (in.n == 0)
 		return;
 	buf_str(&s->held, in);
+	assert(!s->held.is_over); /* what is cut off would be missing in the answer */
 	scrub_text(s, s->held.p, s->held.n);
 	all = buf_view(&s->held);
 	open = known_open(s->known, all);

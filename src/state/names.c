@@ -3,6 +3,7 @@
  */
 #include "state/names.h"
 
+#include <assert.h>
 #include <pthread.h>
 #include <stdlib.h>
 
@@ -162,6 +163,7 @@ new_name(struct names *n, struct client_names *c, struct str name, msec now)
 	struct named *one;
 	char *copy;
 
+	assert(name.n <= NAMES_NAME_MAX);
 	if (c->by_name.n >= n->most) {
 		one = list_entry(c->all.next, struct named, link);
 		if (one->until > now)
@@ -219,7 +221,7 @@ names_find(struct names *n, struct str client, const struct addr *a,
 		one = map_get(&c->by_addr, bytes_of(a));
 	if (one != NULL && one->until <= now)
 		one = NULL;
-	if (one != NULL && one->name.n <= NAMES_NAME_MAX) {
+	if (one != NULL) {
 		memcpy(out, one->name.p, one->name.n);
 		out[one->name.n] = '\0';
 	}

@@ -22,12 +22,13 @@ void names_free(struct names *n);
 /* A datagram can say that it comes from anywhere, so that clients are counted, too. */
 #define NAMES_CLIENTS_MOST 65536 /* about: a sixteenth of them in each shard */
 
+#define NAMES_NAME_MAX 253 /* RFC 1035 2.3.4, written out */
+
 /* The address that is the name for this client, from now on for keep_ms.  False: the
  * client has too many, or there are too many clients. */
 bool names_give(struct names *n, struct str client, struct str name, struct addr *out,
     msec now, msec keep_ms) MUST_CHECK;
 /* The name, into a buffer with room for it; false: the address is nobody's (any more). */
-#define NAMES_NAME_MAX 253
 bool names_find(struct names *n, struct str client, const struct addr *a,
     char out[static NAMES_NAME_MAX + 1], msec now) MUST_CHECK;
 

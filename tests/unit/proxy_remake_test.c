@@ -5,6 +5,7 @@
 #include <stdarg.h>
 #include <stddef.h>
 #include <stdint.h>
+#include <stdio.h>
 #include <string.h>
 
 #include <cmocka.h>
@@ -165,6 +166,39 @@ test_responses_are_made_anew(void **state)
 	}
 }
 
+/* A password with two placeholders, each of which stands for much. */
+static void
+test_a_credential_that_does_not_fit_is_not_sent_in_part(void **state)
+{
+	static char bytes[60000];
+	struct credential row = { .value = { bytes, sizeof(bytes) } };
+	struct vault_item item = { .row = &row, .placeholder = STR("PH") };
+	const struct inject rule = { 0 };
+	struct injection injection = { &rule, &item };
+	struct remake how = { .via = "weir", .injection = &injection };
+
+	(void)state;
+	memset(bytes, 'k', sizeof(bytes));
+	for (int n = 1; n <= 3; n++) {
+		struct parsed p;
+		/* u:PH, u:PHPH, u:PHPHPH */
+		const char *const pairs[] = { "dTpQSA==", "dTpQSFBI", "dTpQSFBIUEg=" };
+		char text[256];
+
+		snprintf(text, sizeof(text),
+		    "GET http://a.test/ HTTP/1.1\r\nHost: a.test\r\n"
+		    "Authorization: Basic %s\r\n\r\n",
+		    pairs[n - 1]);
+		parse(&p, HTTP_REQUEST, text);
+		buf_fini(&p.out);
+		buf_init(&p.out, 1 << 20);
+		how.arena = &p.arena;
+		assert_int_equal(remake_request(&p.out, &p.head, &p.ask, &how), n < 3);
+		assert_true(n == 3 || p.out.n > (size_t)n * sizeof(bytes));
+		done(&p);
+	}
+}
+
 static const struct {
 	const char *via;
 	bool is_loop;
@@ -195,6 +229,7 @@ main(void)
 		cmocka_unit_test(test_requests_are_made_anew),
 		cmocka_unit_test(test_chunked_bodies_stay_chunked),
 		cmocka_unit_test(test_responses_are_made_anew),
+		cmocka_unit_test(test_a_credential_that_does_not_fit_is_not_sent_in_part),
 		cmocka_unit_test(test_a_request_that_was_here_before_is_a_loop),
 	};
 
