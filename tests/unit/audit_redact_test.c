@@ -601,33 +601,6 @@ test_names_are_judged_by_their_last_words(void **state)
 		assert_row(plain[i], !is_secret_name(plain[i]));
 }
 
-/* It would be minutes if anything were looked at again and again. */
-static void
-test_what_repeats_costs_no_more_than_its_length(void **state)
-{
-	static const char *const units[] = { "eyJ.", "://a:b", "password=$", "a:b@", "=",
-		"MT.",
-		("-----BEGIN "
-		 "PRIVATE KEY"),
-		"~redacted.", "mysql ", "Bearer ", "\\\"", "--", "AKIA", "{\"token\":[",
-		"://a:b/", "x\\", "password='" };
-	struct redactor *r = keyed("a key");
-
-	(void)state;
-	for (size_t i = 0; i < COUNT_OF(units); i++)
-		for (int as = REDACT_TEXT; as <= REDACT_URL; as++) {
-			struct buf in;
-
-			buf_init(&in, 1 << 20);
-			while (in.n < 200000)
-				buf_text(&in, units[i]);
-			struct buf out = redacted(r, (enum redact_as)as, buf_view(&in));
-			buf_fini(&in);
-			buf_fini(&out);
-		}
-	redactor_free(r);
-}
-
 /* RFC 2104: a key longer than a block is hashed first. */
 static void
 test_a_mark_is_the_beginning_of_an_hmac(void **state)
@@ -736,7 +709,6 @@ main(void)
 		cmocka_unit_test(
 		    test_without_a_key_one_secret_has_one_mark_for_the_whole_run),
 		cmocka_unit_test(test_names_are_judged_by_their_last_words),
-		cmocka_unit_test(test_what_repeats_costs_no_more_than_its_length),
 		cmocka_unit_test(test_a_mark_is_the_beginning_of_an_hmac),
 		cmocka_unit_test(
 		    test_what_follows_too_many_secrets_in_a_line_is_one_mark),
