@@ -110,21 +110,31 @@ begin_request(struct buf *to, const struct spend *s, struct str method, struct s
 }
 
 bool
-gateway_request(struct buf *to, const struct spend *s, size_t length)
+gateway_fields(struct buf *to, const struct spend *s)
 {
 	const struct http_head *head = s->x->head;
-	const struct provider *p = s->route->row;
 	bool *drop = arena_zalloc(&s->x->arena, head->nfield + 1);
 
 	if (drop == NULL)
 		return false;
 	http_hop_fields(head, drop);
-	begin_request(to, s, head->method, s->call.path);
 	for (size_t i = 0; i < head->nfield; i++) {
 		struct str name = head->field[i].name;
 		if (!drop[i] && !is_closed(s, name))
 			put_field(to, name, head->field[i].value);
 	}
+	return !to->is_over;
+}
+
+bool
+gateway_request(struct buf *to, const struct spend *s, size_t length)
+{
+	const struct http_head *head = s->x->head;
+	const struct provider *p = s->route->row;
+
+	begin_request(to, s, head->method, s->call.path);
+	if (!gateway_fields(to, s))
+		return false;
 	if (s->call.has_body)
 		buf_text(to, "Content-Type: application/json\r\n");
 	buf_text(to, "Accept-Encoding: identity\r\n");

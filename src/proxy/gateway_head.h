@@ -11,7 +11,9 @@
 #include "proxy/scrub.h"
 #include "proxy/spend.h"
 
-/* False: no room. */
+/* The client's fields that go to the provider.  False: no room. */
+bool gateway_fields(struct buf *to, const struct spend *s) MUST_CHECK;
+/* The whole head.  False: no room. */
 bool gateway_request(struct buf *to, const struct spend *s, size_t length) MUST_CHECK;
 /* weir's own question in the call's place: a POST of JSON, as its family is spoken. */
 bool gateway_question(

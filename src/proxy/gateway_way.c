@@ -134,11 +134,27 @@ client_left(struct conn *c)
 	return conn_jump(c, STAGE_RECORD);
 }
 
-/* A prompt is a way out like any other. */
+static bool
+is_secret_told(const struct exchange *x)
+{
+	struct buf head;
+	bool is_told;
+
+	buf_init(&head, (size_t)x->snapshot->settings->limits_head + SCRATCH);
+	buf_str(&head, x->head->target);
+	buf_char(&head, '\n');
+	is_told = !gateway_fields(&head, x->spend) ||
+		  sieve_holds(x->snapshot->held, buf_view(&head));
+	buf_fini(&head);
+	return is_told;
+}
+
+/* A prompt is a way out like any other, and so is a field beside it. */
 static bool
 may_leave(struct exchange *x)
 {
-	if (!sieve_holds(x->snapshot->held, buf_view(&x->spend->body)))
+	if (!sieve_holds(x->snapshot->held, buf_view(&x->spend->body)) &&
+	    !is_secret_told(x))
 		return true;
 	x->flags |= FLAG_DLP;
 	x->error = "a secret that weir holds is in the call";

@@ -117,6 +117,21 @@ def test_nor_in_a_model_call(gateway, provider, guise):
     assert record["reason"] == "dlp_blocked" and "dlp" in record["flags"] and "usd" not in record
 
 
+@pytest.mark.parametrize("place", ["field", "query", "a request without a body"])
+def test_nor_beside_a_model_call(gateway, provider, place):
+    g, secret = gateway(), guises(rig_provider.KEY)[1]
+    call = {"model": "claude-haiku-4-5", "max_tokens": 100, "messages": [{"role": "user", "content": "hi"}]}
+    how = {"field": ("/anthropic/v1/messages", call, {"headers": [("X-Note", secret)]}),
+           "query": ("/anthropic/v1/messages?beta=" + secret, call, {}),
+           "a request without a body": ("/anthropic/v1/models?after_id=" + secret, None, {"method": "GET"})}
+    path, body, more = how[place]
+    answer = g.call(path, body, **more)
+    assert (answer.status, answer.get("x-weir-reason")) == (403, "dlp_blocked")
+    assert not provider.requests
+    record = g.weir.finals(1)[0]
+    assert record["reason"] == "dlp_blocked" and "dlp" in record["flags"] and secret not in json.dumps(record)
+
+
 def test_what_authenticates_to_weir_is_no_leak(holding, upstream, connect):
     proxy = holding([http(NAME)])
     basic = base64.b64encode(b"u:" + HELD.encode()).decode()
