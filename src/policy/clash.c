@@ -95,8 +95,9 @@ each_wider(const struct index *x, const struct rule *r, const struct rule_host *
 
 /* ---- tcp beside http or https */
 
+/* Is there a port on which both speak; if `alike`, by one protocol? */
 static bool
-share_ports(const struct rule *a, const struct rule *b)
+share_ports(const struct rule *a, const struct rule *b, bool alike)
 {
 	static const struct ports usual[] = { { 80, 80 }, { 443, 443 } };
 	const struct rule *const rule[2] = { a, b };
@@ -111,9 +112,10 @@ share_ports(const struct rule *a, const struct rule *b)
 		for (size_t j = 0; j < n[1]; j++) {
 			const struct ports *x = &list[0][i], *y = &list[1][j];
 			uint16_t port = x->first > y->first ? x->first : y->first;
+			unsigned of_a = rule_protocols_at(a, port),
+				 of_b = rule_protocols_at(b, port);
 			if (x->first <= y->last && y->first <= x->last &&
-			    rule_protocols_at(a, port) != 0 &&
-			    rule_protocols_at(b, port) != 0)
+			    (alike ? (of_a & of_b) != 0 : of_a != 0 && of_b != 0))
 				return true;
 		}
 	return false;
@@ -131,7 +133,7 @@ find_shared(
 {
 	const struct checking *c = arg;
 
-	if (is_tcp(r) == is_tcp(other->rule) || !share_ports(r, other->rule))
+	if (is_tcp(r) == is_tcp(other->rule) || !share_ports(r, other->rule, false))
 		return false;
 	node_error(c->t, h->node, c->rep, "tcp_shared", "give each its own ports",
 	    "%s is tcp and %s is not, and both speak for this host on one port",
@@ -236,6 +238,46 @@ is_taken(const struct index *x, const struct rule *r, pair_fn *fn, const struct 
 	return r->nhost > 0;
 }
 
+/* ---- rules that keep nothing out */
+
+/*
+ * A wider one that has no list where this one has: what this one's list leaves out
+ * comes in by that one.  Not so where this one says what a credential goes into, and
+ * the other is about more hosts: then the lists are the credential's.
+ */
+static bool
+find_undoer(
+    const struct rule *r, const struct rule_host *h, const struct entry *other, void *arg)
+{
+	const struct rule **found = arg, *o = other->rule;
+	bool is_without =
+	    (r->has_methods && !o->has_methods) || (r->has_paths && !o->has_paths);
+
+	if (!is_without || !covers_requests(o, r) || !share_ports(r, o, true) ||
+	    !pattern_covers(&other->host->pattern, &h->pattern) ||
+	    (r->inject != NULL && !pattern_eq(&other->host->pattern, &h->pattern)))
+		return false;
+	*found = o;
+	return true;
+}
+
+static void
+check_lists(const struct checking *c, const struct rule *r)
+{
+	const struct rule *by = NULL;
+
+	for (size_t i = 0; i < r->nhost; i++)
+		if (each_wider(&c->l->allow, r, &r->host[i], find_undoer, &by)) {
+			node_warn(c->t, r->node, c->rep, "undone",
+			    "give that one methods and paths, too; its paths: [\"/**\"] "
+			    "would say that all is meant",
+			    "the methods and paths of this rule keep nothing out: %s "
+			    "opens a host and port of it without them",
+			    rule_place(by));
+			return;
+		}
+}
+
 static void
 check_rule(const struct checking *c, const struct rule *r)
 {
@@ -251,6 +293,8 @@ check_rule(const struct checking *c, const struct rule *r)
 		node_warn(c->t, r->node, c->rep, "never_wins", NULL,
 		    "this rule can never win: %s comes first and matches all of it",
 		    rule_place(by));
+	else
+		check_lists(c, r);
 }
 
 /* ---- deny rules that cannot look */
@@ -366,8 +410,7 @@ find_common(
 {
 	(void)h;
 	(void)arg;
-	return (r->protocols & other->rule->protocols) != 0 &&
-	       share_ports(r, other->rule);
+	return share_ports(r, other->rule, true);
 }
 
 /* Marks the rules of the inner layer that some outer, narrower rule leaves something of.
@@ -417,7 +460,7 @@ find_injector(
 
 	(void)h;
 	if (r->inject == NULL || other->rule->inject == NULL ||
-	    !share_ports(r, other->rule))
+	    !share_ports(r, other->rule, false))
 		return false;
 	*by = other->rule;
 	return true;

@@ -2,8 +2,9 @@
  * clash.h - what the rules of a policy say to each other, at load
  *
  * An error: tcp on a host and port where http or https is spoken too.  Warnings:
- * rules that can never win, and deny rules that deny more than they name.  Costs one
- * look-up for each label of each pattern, not a comparison of all with all.
+ * rules that can never win, rules whose methods and paths another undoes, and deny rules
+ * that deny more than they name.  Costs one look-up for each label of each pattern, not
+ * a comparison of all with all.
  */
 #ifndef WEIR_POLICY_CLASH_H
 #define WEIR_POLICY_CLASH_H

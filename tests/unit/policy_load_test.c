@@ -50,6 +50,7 @@ check_loads(const struct load_case *cases, size_t n, const struct ruleset_terms 
 	}
 }
 
+static const struct ruleset_terms seeing = { .is_report_ok = true, .opens_tls = true };
 static const struct ruleset_terms laptop = { .is_report_ok = true };
 static const struct ruleset_terms production = { .is_production = true };
 
@@ -323,7 +324,7 @@ test_a_rule_that_can_never_win_is_a_warning(void **state)
 		    "(never_wins@2:3)" },
 		{ "narrower and first",
 		    "allow: [{ host: a.test, protocol: http, methods: [GET] },\n"
-		    "  { host: a.test, protocol: http }]",
+		    "  { host: a.test, protocol: http, methods: [GET, PUT] }]",
 		    "" },
 		{ "another port",
 		    "allow: [{ host: a.test },\n  { host: a.test, ports: [8443] }]", "" },
@@ -353,6 +354,80 @@ test_a_rule_that_can_never_win_is_a_warning(void **state)
 
 	(void)state;
 	check_loads(cases, COUNT_OF(cases), &laptop);
+}
+
+#define SEEN "{ host: x.a.test, methods: [GET], paths: [/r/**] }"
+#define INJECTING \
+	"{ host: x.a.test, methods: [GET], inject: { header: authorization, " \
+	"credential: forge } }"
+
+static void
+test_a_rule_whose_lists_another_one_undoes_is_a_warning(void **state)
+{
+	static const struct load_case cases[] = {
+		{ "the same host", "allow: [" SEEN ",\n  { host: x.a.test }]",
+		    "(undone@1:9)" },
+		{ "a wildcard over it", "allow: [" SEEN ",\n  { host: '**.a.test' }]",
+		    "(undone@1:9)" },
+		{ "any", "allow: [" SEEN ",\n  { host: '*', broad: true }]",
+		    "(broad@2:11) (undone@1:9)" },
+		{ "without paths",
+		    "allow: [" SEEN ",\n  { host: x.a.test, methods: [GET, PUT] }]",
+		    "(undone@1:9)" },
+		{ "without methods",
+		    "allow: [" SEEN ",\n  { host: x.a.test, paths: [/r/**] }]",
+		    "(undone@1:9)" },
+		{ "both protocols",
+		    "allow: [" SEEN ",\n  { host: x.a.test, protocol: [http, https] }]",
+		    "(undone@1:9)" },
+		{ "the port, said",
+		    "allow: [" SEEN ",\n  { host: x.a.test, ports: ['400-500'] }]",
+		    "(undone@1:9)" },
+		{ "the short form",
+		    "network: { mode: allowlist, hosts: [x.a.test] }\n"
+		    "allow: [{ host: x.a.test, methods: [GET] }]",
+		    "(never_wins@2:9)" },
+		{ "the short form, wider",
+		    "network: { mode: allowlist, hosts: ['*.a.test'] }\nallow: [" SEEN
+		    "]",
+		    "(undone@2:9)" },
+		{ "addresses",
+		    "allow: [{ host: 10.1.2.3, methods: [GET] },\n  { host: 10.0.0.0/8 "
+		    "}]",
+		    "(undone@1:9)" },
+		{ "one host of two",
+		    "allow: [{ host: [x.test, y.test], methods: [GET] },\n"
+		    "  { host: y.test }]",
+		    "(undone@1:9)" },
+		{ "more methods, the same paths",
+		    "allow: [" SEEN
+		    ",\n  { host: x.a.test, methods: [GET, PUT], paths: [/r/**] }]",
+		    "" },
+		{ "other requests",
+		    "allow: [" SEEN ",\n  { host: x.a.test, methods: [PUT] }]", "" },
+		{ "some of its requests",
+		    "allow: [{ host: x.a.test, methods: [GET, PUT], paths: [/r] },\n"
+		    "  { host: x.a.test, methods: [GET] }]",
+		    "" },
+		{ "all is meant",
+		    "allow: [" SEEN ",\n  { host: x.a.test, paths: ['/**'] }]", "" },
+		{ "another port",
+		    "allow: [" SEEN ",\n  { host: x.a.test, ports: [8443] }]", "" },
+		{ "another protocol",
+		    "allow: [" SEEN ",\n  { host: x.a.test, protocol: http }]", "" },
+		{ "a narrower host",
+		    "allow: [{ host: '*.a.test', methods: [GET] },\n  { host: x.a.test "
+		    "}]",
+		    "" },
+		{ "where a credential goes, the same host",
+		    "allow: [" INJECTING ",\n  { host: x.a.test }]", "(undone@1:9)" },
+		{ "where a credential goes, more hosts",
+		    "allow: [" INJECTING ",\n  { host: '*.a.test' }]", "" },
+		{ "beside it", "allow: [" SEEN ",\n  { host: '*.x.a.test' }]", "" },
+	};
+
+	(void)state;
+	check_loads(cases, COUNT_OF(cases), &seeing);
 }
 
 static void
@@ -471,6 +546,7 @@ main(void)
 		cmocka_unit_test(test_the_short_form_is_a_pasted_capability_policy),
 		cmocka_unit_test(test_tcp_shares_no_port_with_what_is_read),
 		cmocka_unit_test(test_a_rule_that_can_never_win_is_a_warning),
+		cmocka_unit_test(test_a_rule_whose_lists_another_one_undoes_is_a_warning),
 		cmocka_unit_test(test_an_inner_rule_outside_the_outer_layer_is_a_warning),
 		cmocka_unit_test(test_a_policy_that_fails_its_own_tests_is_not_loaded),
 		cmocka_unit_test(test_the_digest_is_that_of_the_files_bytes),
