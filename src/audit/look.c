@@ -5,398 +5,20 @@
 
 #include <string.h>
 
+#include "audit/behind.h"
 #include "audit/mark.h"
-#include "audit/name.h"
 #include "audit/pem.h"
 #include "audit/value.h"
 
-#define NAME_MAX_BYTES 64
-#define BLANKS_MAX 64
 #define USERINFO_MAX 1024
 #define HOST_MAX 255
 #define GLANCE (NAME_NUMBER_MAX + 2) /* of a name, before it is read */
-#define KEY_COST 16                  /* a name that is judged, in bytes looked at */
 
 static const char why_key[] = "the key before it";
 static const char why_option[] = "the option before it";
 static const char why_userinfo[] = "it is a URL's userinfo";
 static const char why_line[] = "its place in a line of a password file";
 static const char why_pem[] = "it is a private key's block";
-
-/* A value behind a key: [from, to) is the secret, the walk goes on at `next`. */
-struct value {
-	size_t from, to, next;
-	enum span_code code;
-};
-
-/* A set is short: a call of strchr() would cost more. */
-static inline bool
-has_byte(const char *set, char c)
-{
-	while (*set != '\0' && *set != c)
-		set++;
-	return *set != '\0';
-}
-
-static bool
-is_blank(char c)
-{
-	return c == ' ' || c == '\t';
-}
-
-static bool
-is_space(char c)
-{
-	return (unsigned char)c <= ' ' || c == 0x7f;
-}
-
-static size_t
-skip_blanks(struct str text, size_t at)
-{
-	for (size_t n = 0; at < text.n && n < BLANKS_MAX && is_blank(text.p[at]); n++)
-		at++;
-	return at;
-}
-
-/* Behind an ESC [ ... m that begins at `at`, else `at`. */
-static size_t
-skip_colour(struct str text, size_t at)
-{
-	size_t end = at + 2;
-
-	if (at + 2 >= text.n || text.p[at] != '\033' || text.p[at + 1] != '[')
-		return at;
-	while (end < text.n && end - at < 16 &&
-	       (ascii_is_digit(text.p[end]) || text.p[end] == ';'))
-		end++;
-	return end < text.n && text.p[end] == 'm' ? end + 1 : at;
-}
-
-static size_t
-skip_colour_back(struct str text, size_t at)
-{
-	if (at == 0 || text.p[at - 1] != 'm')
-		return at;
-	for (size_t back = 3; back <= at && back <= 16; back++)
-		if (text.p[at - back] == '\033')
-			return skip_colour(text, at - back) == at ? at - back : at;
-	return at;
-}
-
-/* ---- a key before = or : */
-
-struct key {
-	struct str name;
-	char before; /* the byte before it (its quote, a ? or &), or 0 */
-	bool is_quoted;
-	bool is_doubtful; /* what its value must look like is said by: */
-	enum name_proof proof;
-};
-
-static bool
-is_name_byte(char c)
-{
-	return ascii_is_alnum(c) || c == '_' || c == '-' || c == '.' || c == '%';
-}
-
-/* Back over the quote that closes a name, with the backslashes before it. */
-static size_t
-skip_quote_back(struct str text, size_t at)
-{
-	if (at == 0 || !has_byte("\"'`", text.p[at - 1]))
-		return at;
-	at--;
-	for (size_t n = 0; n < 8 && at > 0 && text.p[at - 1] == '\\'; n++)
-		at--;
-	return at;
-}
-
-/* Back over [] and [0], as forms number their fields, and the ] of config["password"]. */
-static size_t
-skip_index_back(struct str text, size_t at)
-{
-	for (int n = 0; n < 4 && at > 0 && text.p[at - 1] == ']'; n++) {
-		size_t from = at - 1;
-
-		while (at - from <= NAME_NUMBER_MAX && from > 0 &&
-		       ascii_is_digit(text.p[from - 1]))
-			from--;
-		if (from == 0 || text.p[from - 1] != '[')
-			return at - 1;
-		at = from - 1;
-	}
-	return at;
-}
-
-static bool
-key_before(struct str text, size_t at, struct key *key)
-{
-	size_t to = at;
-
-	if (to > 0 && has_byte("*+?", text.p[to - 1])) /* +=, ?=, *= */
-		to--;
-	for (size_t n = 0; n < 8 && to > 0 && is_blank(text.p[to - 1]); n++)
-		to--;
-	to = skip_colour_back(text, to);
-	to = skip_index_back(text, to);
-	size_t unquoted = skip_quote_back(text, to);
-	key->is_quoted = unquoted != to;
-
-	size_t from = unquoted;
-	while (from > 0 && unquoted - from < NAME_MAX_BYTES &&
-	       is_name_byte(text.p[from - 1]))
-		from--;
-	/* "...\napi_key=": the n is no part of the name */
-	if (from > 0 && from < unquoted && text.p[from - 1] == '\\' &&
-	    has_byte("bfnrt", text.p[from]))
-		from++;
-	key->before = from > 0 ? text.p[from - 1] : '\0';
-	key->name = str_sub(text, from, unquoted - from);
-	return key->name.n > 0;
-}
-
-/* The kind that a name says which is written without a code. */
-static const char *
-plain_kind(struct str name, enum name_place place, struct key *key)
-{
-	const char *kind = name_kind(name, place);
-
-	if (kind != NULL || place != NAME_IN_TEXT)
-		return kind;
-	kind = name_kind_in_doubt(name, &key->proof);
-	key->is_doubtful = kind != NULL;
-	return kind;
-}
-
-static const char *
-key_kind(struct piece *p, struct key *key)
-{
-	enum name_place place = NAME_IN_TEXT;
-	char room[NAME_MAX_BYTES + 1];
-	struct buf plain;
-
-	key->is_doubtful = false;
-	if (has_byte(p->as == SCAN_URL ? "?&#;" : "?&#", key->before))
-		place = NAME_IN_QUERY;
-	else if (key->is_quoted)
-		place = NAME_IN_JSON;
-	p->scan->work += KEY_COST;
-	if (memchr(key->name.p, '%', key->name.n) == NULL)
-		return name_may_be_kind(p->scan->filter->name_ends, key->name)
-			   ? plain_kind(key->name, place, key)
-			   : NULL;
-
-	buf_init(&plain, sizeof(room));
-	span_decode(key->name, SPAN_PERCENT, &plain);
-	const char *kind = plain_kind(buf_view(&plain), place, key);
-	buf_fini(&plain);
-	return kind;
-}
-
-/* ---- the value behind it */
-
-/*
- * A quote at escape level k (k backslashes before it) closes at the next quote
- * of the same level; one with more backslashes belongs to the value.
- */
-static bool
-quoted_value(struct str text, size_t at, struct value *v)
-{
-	size_t level = 0;
-
-	while (level < 8 && at + level < text.n && text.p[at + level] == '\\')
-		level++;
-	at += level;
-	if (at >= text.n || !has_byte("\"'`", text.p[at]) || (level & (level + 1)) != 0)
-		return false;
-
-	char quote = text.p[at++];
-	size_t run = 0;
-	v->from = at;
-	v->code = quote == '"' ? SPAN_JSON : SPAN_PLAIN;
-	for (; at < text.n; at++) {
-		if (text.p[at] == '\n')
-			break;
-		if (text.p[at] == quote && run % (2 * level + 2) == level) {
-			v->to = at - level;
-			v->next = at + 1;
-			return true;
-		}
-		run = text.p[at] == '\\' ? run + 1 : 0;
-	}
-	v->to = v->next = at; /* cut off: it runs to the end */
-	return true;
-}
-
-/* How many bytes of an unquoted value stand at `at`: 0 ends it. */
-static size_t
-value_step(struct piece *p, size_t at, const char *ends)
-{
-	char c = p->text.p[at];
-	char next = at + 1 < p->text.n ? p->text.p[at + 1] : '\0';
-
-	if (has_byte(ends, c) || ((unsigned char)c < ' ' && c != '\t') || c == 0x7f)
-		return 0;
-	if (c == ',' && has_byte(ends, ' ') &&
-	    (next == '\0' || is_space(next) || next == '"'))
-		return 0;
-	if (c != '\\')
-		return 1;
-	if (next == '"' || (p->as == SCAN_JSON && has_byte("nrt", next)))
-		return 0;
-	return next == '\0' ? 1 : 2;
-}
-
-/* Most of a value's bytes, and all of a mark's, end it nowhere. */
-static size_t
-skip_plain(struct str text, size_t at)
-{
-	while (at < text.n && (ascii_is_alnum(text.p[at]) || text.p[at] == '.' ||
-				  text.p[at] == '-' || text.p[at] == '~'))
-		at++;
-	return at;
-}
-
-static void
-unquoted_value(struct piece *p, size_t at, const char *ends, struct value *v)
-{
-	size_t step;
-
-	v->from = at;
-	v->code = p->as == SCAN_TEXT ? SPAN_PLAIN : SPAN_JSON;
-	while ((at = skip_plain(p->text, at)) < p->text.n &&
-	       (step = value_step(p, at, ends)) != 0)
-		at += step;
-	v->to = v->next = at < p->text.n ? at : p->text.n;
-}
-
-/* Brackets that close around the value, and a sentence's end, are not the value's. */
-static void
-trim_end(struct str text, struct value *v)
-{
-	while (v->to > v->from && has_byte(")]}>.", text.p[v->to - 1]))
-		v->to--;
-}
-
-static const char *
-ends_of(struct piece *p, const struct key *key, bool is_line)
-{
-	if (is_line)
-		return key->before == '\'' || key->before == '"' ? "\"'" : "";
-	return p->as == SCAN_URL ? " \t&#\"<>" : " \t;&\"'`<>";
-}
-
-/* Behind the separator at `at`: =>, :=, blanks, colours. */
-static size_t
-value_begin(struct str text, size_t at)
-{
-	at++;
-	while (at < text.n && has_byte("=>", text.p[at]))
-		at++;
-	at = skip_blanks(text, at);
-	return skip_colour(text, at);
-}
-
-/* [ "a", ... or { "a": ...: what is inside is judged, not the bracket. */
-static size_t
-skip_brackets(struct str text, size_t at)
-{
-	size_t from = at;
-
-	while (at < text.n && at - from < 8 && has_byte("[{ ", text.p[at]))
-		at++;
-	return at < text.n && has_byte("\"'\\", text.p[at]) ? at : from;
-}
-
-/* "Splunk 3f2a...": a scheme that nobody told us of, when what follows is no word. */
-static bool
-is_behind_scheme(struct str first, struct str second)
-{
-	bool is_long = second.n >= 16;
-
-	for (size_t i = 0; i < first.n; i++)
-		if (!ascii_is_alnum(first.p[i]) && !has_byte("-_", first.p[i]))
-			return false;
-	for (size_t i = 0; i < second.n && !is_long; i++)
-		is_long = !(second.p[i] >= 'a' && second.p[i] <= 'z') &&
-			  !(second.p[i] >= 'A' && second.p[i] <= 'Z') &&
-			  !has_byte(".,;:!?-", second.p[i]);
-	return first.n > 0 && second.n > 0 && is_long;
-}
-
-/* With the word behind a scheme's name, when it looks like what it is the scheme of. */
-static void
-take_behind_scheme(struct piece *p, const char *ends, struct value *v)
-{
-	struct value next;
-
-	if (v->to == p->text.n || !is_blank(p->text.p[v->to]))
-		return;
-	unquoted_value(p, skip_blanks(p->text, v->to), ends, &next);
-	if (is_behind_scheme(str_sub(p->text, v->from, v->to - v->from),
-		str_sub(p->text, next.from, next.to - next.from))) {
-		v->to = next.to;
-		v->next = next.next;
-	}
-}
-
-static void
-authorization_value(struct piece *p, const struct key *key, size_t at, struct value *v)
-{
-	bool is_line = false;
-	size_t skip = value_skip_scheme(str_sub(p->text, at, p->text.n), &is_line);
-	const char *ends = ends_of(p, key, is_line);
-
-	unquoted_value(p, at + skip, ends, v);
-	if (skip == 0)
-		take_behind_scheme(p, ends, v);
-}
-
-/* token= Bearer VALUE: a scheme's name is no secret alone. */
-static void
-other_value(struct piece *p, const char *ends, size_t at, struct value *v)
-{
-	unquoted_value(p, at, ends, v);
-	if (value_skip_scheme(str_sub(p->text, v->from, p->text.n), &(bool){ false }) > 0)
-		take_behind_scheme(p, ends, v);
-}
-
-static void
-find_value(
-    struct piece *p, const struct key *key, const char *kind, size_t at, struct value *v)
-{
-	at = skip_brackets(p->text, value_begin(p->text, at));
-	if (p->as != SCAN_URL && quoted_value(p->text, at, v))
-		return;
-	if (strcmp(kind, "authorization") == 0)
-		authorization_value(p, key, at, v);
-	else
-		other_value(p, ends_of(p, key, strcmp(kind, "cookie") == 0), at, v);
-	if (p->as == SCAN_URL || has_byte("?&", key->before))
-		v->code = SPAN_PERCENT;
-}
-
-static struct str
-value_text(const struct piece *p, const struct value *v)
-{
-	return str_sub(p->text, v->from, v->to - v->from);
-}
-
-/* False: it is harmless, or a mark. */
-static bool
-mask_value(struct piece *p, const char *kind, const char *why, const struct value *v)
-{
-	struct str text = value_text(p, v);
-	bool has_parameters;
-	size_t skip = 0;
-
-	if (strcmp(kind, "authorization") == 0)
-		skip = value_skip_scheme(text, &has_parameters);
-	if (value_is_harmless(str_sub(text, skip, text.n)))
-		return false;
-	piece_mask(p, kind, why, v->from + skip, v->to, v->code);
-	return true;
-}
 
 /* The n of "\n" before a name is no letter of it, nor is what a name cannot end with. */
 static bool
@@ -416,7 +38,7 @@ may_be_key(const struct piece *p, size_t at)
 static size_t
 document_behind(struct piece *p, size_t at, const char *kind)
 {
-	size_t from = value_begin(p->text, at);
+	size_t from = behind_begin(p->text, at);
 
 	if (from >= p->text.n || !has_byte("{[", p->text.p[from]))
 		return 0;
@@ -444,8 +66,8 @@ is_proven(const struct piece *p, const struct key *key, size_t at, const struct 
 	if (!key->is_doubtful)
 		return true;
 	if (v->next == v->to)
-		trim_end(p->text, &bare);
-	if (!value_proves(value_text(p, &bare), key->proof))
+		behind_trim(p->text, &bare);
+	if (!value_proves(behind_text(p, &bare), key->proof))
 		return false;
 	return p->text.p[at] != ':' || v->to == p->text.n ||
 	       !is_blank(p->text.p[v->to]) || !goes_on_in_words(p->text, v->to);
@@ -465,13 +87,13 @@ look_key(struct piece *p, size_t at)
 		return 0;
 	if (!key.is_doubtful && (end = document_behind(p, at, kind)) != 0)
 		return end;
-	find_value(p, &key, kind, at, &v);
+	behind_key(p, &key, kind, at, &v);
 	p->scan->work += v.next - at;
-	if (value_is_harmless(value_text(p, &v)) || !is_proven(p, &key, at, &v))
+	if (value_is_harmless(behind_text(p, &v)) || !is_proven(p, &key, at, &v))
 		return v.from; /* what only looks like a reference may hold a token */
 	if (v.next == v.to)
-		trim_end(p->text, &v);
-	return mask_value(p, kind, why_key, &v) ? v.next : v.from;
+		behind_trim(p->text, &v);
+	return behind_mask(p, kind, why_key, &v) ? v.next : v.from;
 }
 
 /* ---- <password>VALUE<, <property name="password">VALUE<, <add key="password"
@@ -597,7 +219,7 @@ mask_attribute(struct piece *p, const struct tag *tag)
 	struct value v = { from, from + tag->value.n, 0, SPAN_HTML };
 
 	if (tag->kind != NULL && tag->value.n > 0 && !tag->is_button)
-		mask_value(p, tag->kind, why_attribute, &v);
+		behind_mask(p, tag->kind, why_attribute, &v);
 }
 
 /* <key>password</key><string>VALUE: by the element before the one whose < is at `at`. */
@@ -615,7 +237,7 @@ sibling_kind(struct piece *p, struct str tag, size_t at)
 	struct str before = str_sub(p->text, p->line, at - p->line);
 
 	for (size_t n = 0;
-	     n < BLANKS_MAX && before.n > 0 && is_blank(before.p[before.n - 1]); n++)
+	     n < KEY_BLANKS_MAX && before.n > 0 && is_blank(before.p[before.n - 1]); n++)
 		before.n--;
 	for (size_t i = 0; i < sizeof(pairs) / sizeof(*pairs); i++) {
 		size_t from;
@@ -624,7 +246,7 @@ sibling_kind(struct piece *p, struct str tag, size_t at)
 		    !str_ends(before, pairs[i].close))
 			continue;
 		struct str name = str_sub(before, 0, before.n - pairs[i].close.n);
-		for (from = name.n; from > 0 && name.n - from < NAME_MAX_BYTES &&
+		for (from = name.n; from > 0 && name.n - from < KEY_NAME_MAX &&
 				    is_name_byte(name.p[from - 1]);
 		     from--)
 			;
@@ -686,7 +308,7 @@ look_element(struct piece *p, size_t at)
 	if (tag.kind == NULL)
 		return 0;
 	element_value(p, at, &v);
-	return mask_value(p, tag.kind, why, &v) ? v.next : v.from;
+	return behind_mask(p, tag.kind, why, &v) ? v.next : v.from;
 }
 
 /* ---- scheme://user:password@host */
@@ -858,8 +480,7 @@ look_option(struct piece *p, size_t at)
 	if (at > 0 && !is_space(p->text.p[at - 1]) &&
 	    !has_byte("\"'`", p->text.p[at - 1]))
 		return 0;
-	while (
-	    to < p->text.n && to - name < NAME_MAX_BYTES && is_name_byte(p->text.p[to]))
+	while (to < p->text.n && to - name < KEY_NAME_MAX && is_name_byte(p->text.p[to]))
 		to++;
 	key.name = str_sub(p->text, name, to - name);
 	char quote =
@@ -870,12 +491,12 @@ look_option(struct piece *p, size_t at)
 	const char *kind = key_kind(p, &key);
 	if (kind == NULL)
 		return 0;
-	if (!quoted_value(p->text, from, &v))
-		unquoted_value(p, from, ends_of(p, &key, false), &v);
+	if (!behind_quote(p->text, from, &v))
+		behind_word(p, from, behind_ends(p, &key, false), &v);
 	p->scan->work += v.next - at;
-	if (key.is_doubtful && !value_proves(value_text(p, &v), key.proof))
+	if (key.is_doubtful && !value_proves(behind_text(p, &v), key.proof))
 		return 0;
-	return mask_value(p, kind, why_option, &v) ? v.next : v.from;
+	return behind_mask(p, kind, why_option, &v) ? v.next : v.from;
 }
 
 /* ---- lines of password files */
@@ -998,5 +619,5 @@ look_value(struct scan *s, const char *kind, const char *why, struct str value,
 	struct piece p = { .scan = s, .whole = value, .text = value, .base = base };
 	struct value v = { 0, value.n, value.n, code };
 
-	return mask_value(&p, kind, why, &v);
+	return behind_mask(&p, kind, why, &v);
 }

@@ -1,0 +1,38 @@
+/*
+ * behind.h - where the value is that stands behind a key
+ *
+ * Pure, but for the work it adds to the scan; any thread.
+ */
+#ifndef WEIR_AUDIT_BEHIND_H
+#define WEIR_AUDIT_BEHIND_H
+
+#include "audit/key.h"
+
+/* A value: [from, to) is the secret, the walk goes on at `next`. */
+struct value {
+	size_t from, to, next;
+	enum span_code code;
+};
+
+/* Behind the separator at `at`: =>, :=, blanks, colours. */
+size_t behind_begin(struct str text, size_t at);
+/*
+ * A quote at escape level k (k backslashes before it) closes at the next quote of the
+ * same level; one with more backslashes belongs to the value.  False: none is at `at`.
+ */
+bool behind_quote(struct str text, size_t at, struct value *v);
+/* Up to one of `ends`, or what ends a value wherever it stands. */
+void behind_word(struct piece *p, size_t at, const char *ends, struct value *v);
+/* What ends a value without quotes behind that key; is_line: blanks do not. */
+const char *behind_ends(struct piece *p, const struct key *key, bool is_line);
+/* The value behind the separator at `at`, of a key whose name says `kind`. */
+void behind_key(
+    struct piece *p, const struct key *key, const char *kind, size_t at, struct value *v);
+/* Brackets that close around the value, and a sentence's end, are not the value's. */
+void behind_trim(struct str text, struct value *v);
+struct str behind_text(const struct piece *p, const struct value *v);
+/* All but an Authorization scheme is masked.  False: it is harmless, or a mark. */
+bool behind_mask(
+    struct piece *p, const char *kind, const char *why, const struct value *v);
+
+#endif
