@@ -67,8 +67,7 @@ test_every_fault_has_its_code_and_place(void **state)
 		    "metadata: false }\n"
 		    "  - { name: b, host: a.test, protocol: http, methods: [GET], paths: "
 		    "[/x/**],\n"
-		    "      max_body: 8MiB, upgrade: [websocket], dlp: block, upload: "
-		    "10MiB }\n"
+		    "      max_body: 8MiB, dlp: block, upload: 10MiB }\n"
 		    "  - { host: [10.1.2.3, '2001:db8::/32'], protocol: tcp, ports: [22] "
 		    "}\n"
 		    "deny:\n"
@@ -85,6 +84,10 @@ test_every_fault_has_its_code_and_place(void **state)
 		    "bad_size@1:33" },
 		{ "dlp without sight", "allow: [{ host: a.test, dlp: mark }]",
 		    "needs_sight@1:25" },
+		{ "dlp beside what it cannot see",
+		    "allow: [{ host: a.test, protocol: http, upgrade: [websocket], dlp: "
+		    "mark }]",
+		    "(dlp_blind@1:9)" },
 		{ "dlp of what is opaque",
 		    "allow: [{ host: a.test, protocol: tcp, ports: [7], dlp: mark }]",
 		    "tcp_is_opaque@1:52" },
