@@ -366,7 +366,8 @@ sign_and_print(const struct mint *m, struct str file)
 	const char *why =
 	    token_sign(&token, m->alg, str_of(m->kid), m->key, buf_view(&claims));
 	if (why != NULL) {
-		fprintf(stderr, "weir token: %s\n", why);
+		fprintf(stderr, "weir token: the key does not fit %s: %s\n", m->alg->name,
+		    why);
 		status = EXIT_CONFIG;
 	} else if (is_good(m, buf_view(&token), buf_view(&claims))) {
 		printf("%.*s\n", STR_ARG(buf_view(&token)));

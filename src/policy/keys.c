@@ -175,9 +175,8 @@ static void PRINTF_LIKE(4, 5) say(const struct loader *l, enum severity severity
 	va_end(ap);
 }
 
-/* What a public key cannot be for this algorithm (static), or NULL. */
-static const char *
-misfit(const struct alg *alg, EVP_PKEY *key)
+const char *
+alg_misfit(const struct alg *alg, EVP_PKEY *key)
 {
 	char group[64] = "";
 	BIGNUM *e = NULL;
@@ -295,7 +294,8 @@ add_public(struct loader *l, const struct alg *alg, const char *kid,
     const unsigned char *pem, size_t n)
 {
 	EVP_PKEY *key = public_key(pem, n);
-	const char *why = key == NULL ? "it is no public key in PEM" : misfit(alg, key);
+	const char *why =
+	    key == NULL ? "it is no public key in PEM" : alg_misfit(alg, key);
 
 	if (alg->libjwt < 0)
 		say(l, SEVERITY_ERROR, "bad_key",
@@ -323,7 +323,7 @@ alg_of(const struct jwk *j)
 	EVP_PKEY *key = j->is_secret ? NULL : public_key(j->bytes, j->n);
 
 	for (size_t i = 0; i < ALGS && key != NULL; i++)
-		if (misfit(&algs[i], key) == NULL) {
+		if (alg_misfit(&algs[i], key) == NULL) {
 			EVP_PKEY_free(key);
 			return &algs[i];
 		}

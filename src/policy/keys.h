@@ -29,6 +29,10 @@ struct alg {
 
 const struct alg *alg_find(struct str name); /* NULL: none of ours */
 
+/* Why this key, public or private, is none for the algorithm (static), or NULL. */
+struct evp_pkey_st;
+const char *alg_misfit(const struct alg *alg, struct evp_pkey_st *key);
+
 struct key {
 	const struct session_key *row; /* the settings' */
 	const struct alg *alg;

@@ -102,14 +102,17 @@ sign(
 		    HMAC(hash_of(alg), key.p, (int)key.n, (const unsigned char *)text.p,
 			text.n, sig, &mac) != NULL;
 		*n = mac;
-		return is_done ? NULL : "OpenSSL would not sign";
+		return is_done ? NULL : "OpenSSL makes no HMAC with it";
 	}
 	EVP_PKEY *private = private_of(key);
 	if (private == NULL)
-		return "the key is no private key in PEM";
-	bool is_done = sign_with(private, alg, text, sig, n);
+		return "it is no private key in PEM";
+	/* another kind of key signs, too, but what it signs never counts */
+	const char *why = alg_misfit(alg, private);
+	if (why == NULL && !sign_with(private, alg, text, sig, n))
+		why = "OpenSSL does not sign with it";
 	EVP_PKEY_free(private);
-	return is_done ? NULL : "the key cannot sign by this algorithm";
+	return why;
 }
 
 static void

@@ -11,7 +11,7 @@
 
 /*
  * Appends the token.  `claims` is JSON; kid may be empty; the key is a secret's bytes
- * for HS*, else a private key as PEM.  NULL, or why not (static).
+ * for HS*, else a private key as PEM.  NULL, or what is wrong with the key (static).
  */
 const char *token_sign(struct buf *to, const struct alg *alg, struct str kid,
     struct str private_key, struct str claims) MUST_CHECK;

@@ -106,6 +106,22 @@ def test_a_weak_secret_signs_nothing(tmp_path):
     assert told.returncode == 78 and "too weak" in told.stderr and "hunter2" not in told.stderr
 
 
+KEYS = {"RS256": "RS PS", "ES256": "ES256", "ES384": "ES384", "ES512": "ES512", "HS512": "HS"}
+
+
+@pytest.mark.parametrize("made_for", KEYS)
+def test_a_key_signs_by_the_algorithms_it_fits_and_by_no_other(tmp_path, made_for):
+    weir("token", "keygen", "--alg", made_for, "--out", str(tmp_path / "key"))
+    every = [family + bits for family in ("HS", "RS", "PS", "ES") for bits in ("256", "384", "512")] + ["EdDSA"]
+    for alg in every:
+        told = weir("token", "mint", "--key", f"file:{tmp_path}/key", "--alg", alg, "--issuer", "a", "--sid", "s")
+        if alg.startswith(tuple(KEYS[made_for].split())):
+            assert told.returncode == 0 and told.stdout.count(".") == 2, (alg, told)
+        else:
+            assert told.returncode == 78 and told.stdout == "", (alg, told)
+            assert "does not fit %s: it is" % alg in told.stderr or "the secret is too weak" in told.stderr
+
+
 def test_a_token_is_explained_by_its_profile_and_its_network(config, tmp_path):
     _, narrow, _ = mint(config, "--sid", "s", "--network", "a.test")
     assert decision(config, narrow, "a.test") == ("allow", "ok", "agent")
