@@ -10,7 +10,7 @@ static bool
 is_named(struct str name, const char *const *list)
 {
 	for (; *list != NULL; list++)
-		if (str_eq_nocase(name, str_of(*list)))
+		if (rewrite_is_same_name(name, str_of(*list)))
 			return true;
 	return false;
 }
@@ -18,17 +18,20 @@ is_named(struct str name, const char *const *list)
 /* Said by weir itself, or who the client is to somebody else. */
 static const char *const closed_in_requests[] = { "Host", "Content-Length", "Expect",
 	"Accept-Encoding", "Content-Encoding", "Cookie", "Ai-Gateway-Auth-Method",
-	"Anthropic-Workspace-Id", "Anthropic-Organization-Id", "Openai-Organization",
-	"Openai-Project", "X-Goog-User-Project", "Forwarded", "X-Forwarded-For",
-	"X-Forwarded-Host", "X-Forwarded-Proto", "X-Real-Ip", "Via", "Origin", "Referer",
+	"Forwarded", "X-Forwarded-For", "X-Forwarded-Host", "X-Forwarded-Proto",
+	"X-Real-Ip", "X-Goog-Request-Params", "Via", "Origin", "Referer", "Http-Referer",
 	NULL };
+
+/* Who pays, as one of the words of a name: OpenAI-Organization, OpenAI-Project,
+ * X-Goog-User-Project, Anthropic-Workspace-Id.  The operator's key has an account. */
+static const char *const words_of_payers[] = { "Account", "Billing", "Byok", "Org",
+	"Organization", "Project", "Team", "Tenant", "Workspace", NULL };
 
 /* How routers and clouds name what is a key: X-Api-Key, X-Litellm-Api-Key,
  * Cf-Aig-Authorization, Helicone-Auth, X-Amz-Security-Token, X-Portkey-Virtual-Key,
  * Ocp-Apim-Subscription-Key. */
-static const char *const ends_of_keys[] = { "Authorization", "Api-Key", "Api_Key",
-	"Apikey", "-Auth", "-Token", "-Secret", "-Password", "Virtual-Key",
-	"Subscription-Key", NULL };
+static const char *const ends_of_keys[] = { "Authorization", "Api-Key", "Apikey", "-Auth",
+	"-Token", "-Secret", "-Password", "Virtual-Key", "Subscription-Key", NULL };
 
 static bool
 is_a_key(struct str name)
@@ -36,7 +39,19 @@ is_a_key(struct str name)
 	for (const char *const *end = ends_of_keys; *end != NULL; end++) {
 		struct str s = str_of(*end);
 		if (name.n >= s.n &&
-		    str_eq_nocase(str_sub(name, name.n - s.n, name.n), s))
+		    rewrite_is_same_name(str_sub(name, name.n - s.n, name.n), s))
+			return true;
+	}
+	return false;
+}
+
+static bool
+says_who_pays(struct str name)
+{
+	for (size_t from = 0, to; from < name.n; from = to + 1) {
+		for (to = from; to < name.n && ascii_is_alnum(name.p[to]);)
+			to++;
+		if (is_named(str_sub(name, from, to - from), words_of_payers))
 			return true;
 	}
 	return false;
@@ -75,7 +90,7 @@ static bool
 is_credential(const struct provider *p, struct str name)
 {
 	return p->credential_header != NULL &&
-	       str_eq_nocase(name, str_of(p->credential_header));
+	       rewrite_is_same_name(name, str_of(p->credential_header));
 }
 
 /* A body that was read as JSON is sent as JSON: under another type, or in another
@@ -84,8 +99,9 @@ static bool
 is_closed(const struct spend *s, struct str name)
 {
 	return is_named(name, closed_in_requests) || is_credential(s->route->row, name) ||
-	       is_a_key(name) || rewrite_field(name) != REWRITES_NOTHING ||
-	       (s->call.has_body && str_eq_nocase(name, STR("Content-Type")));
+	       is_a_key(name) || says_who_pays(name) ||
+	       rewrite_field(name) != REWRITES_NOTHING ||
+	       (s->call.has_body && rewrite_is_same_name(name, STR("Content-Type")));
 }
 
 static bool
