@@ -21,6 +21,7 @@
 #include "daemon/laptop.h"
 #include "daemon/notify.h"
 #include "daemon/rights.h"
+#include "daemon/services.h"
 #include "daemon/sockets.h"
 #include "daemon/watch.h"
 #include "daemon/worker.h"
@@ -81,18 +82,6 @@ load_settings(const struct control *c, struct report *rep)
 	return set;
 }
 
-/* The name servers in use and everything listened on: never dialled. */
-static size_t
-gather_services(struct control *c, const struct settings *set, struct endpoint **out)
-{
-	struct resolver_options dns = snapshot_dns(set, NULL, 0);
-	size_t n;
-
-	*out = mem_alloc((RESOLVER_SERVERS_MAX + c->sockets.n) * sizeof(**out));
-	n = resolver_servers(&dns, *out);
-	return n + sockets_endpoints(&c->sockets, *out + n);
-}
-
 static struct snapshot *
 load_snapshot(struct control *c, struct settings *set, struct report *rep)
 {
@@ -107,7 +96,7 @@ load_snapshot(struct control *c, struct settings *set, struct report *rep)
 	struct snapshot *s;
 
 	buf_init(&policy, (size_t)1 << 20);
-	in.nservice = gather_services(c, set, &service);
+	in.nservice = services_gather(set, &c->sockets, &service);
 	in.service = service;
 	if (c->o->config == NULL) {
 		laptop_policy(&policy, c->o->allow, c->o->nallow);

@@ -4,7 +4,7 @@ import time
 import pytest
 
 from rig import netns
-from rules import http, https, is_refusal
+from rules import http, https, is_refusal, tcp
 
 pytestmark = pytest.mark.single
 
@@ -167,6 +167,15 @@ def test_weirs_own_interface_is_never_dialled(weir, dns, net, connect):
     dns.set({NAME: {"A": [netns.OWN]}})
     proxy = weir([{"host": NAME, "protocol": "http"}])
     is_refusal(connect(proxy).get("http://allowed.test/"), 403, "address_denied")
+
+
+@pytest.mark.parametrize("host", ["127.0.0.1", "localhost", "[::1]"])
+def test_weirs_own_store_is_never_dialled(weir, dns, silent, connect, host):
+    dns.set({NAME: {"AAAA": ["::1"], "A": []} if ":" in host else {"A": ["127.0.0.1"], "ttl": 0}})
+    rule = dict(tcp(NAME, silent.port), private=["127.0.0.0/8", "::1/128"])
+    proxy = weir([rule], {"ledger": {"url": "redis://%s:%d/0" % (host, silent.port)}})
+    is_refusal(connect(proxy).connect("%s:%d" % (NAME, silent.port)), 403, "address_denied")
+    assert not silent.bytes().startswith(b"CONNECT") and "ended" not in proxy.log()
 
 
 def test_weirs_own_resolver_is_never_dialled(weir, dns, connect):
