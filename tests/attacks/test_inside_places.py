@@ -7,6 +7,8 @@ from rig import netns
 from rig.weir import NotStarted, free_port
 from rules import http, is_refusal, tcp
 
+pytestmark = pytest.mark.single
+
 NAME = "*.wild.test"
 NEIGHBOUR = "93.184.217.77"  # public by its class, and on weir's own link
 

@@ -5,6 +5,8 @@ from rig import provider as rig_provider
 from rig.gateway import ASK
 from tries import chat, gemini, responses, said
 
+pytestmark = pytest.mark.single
+
 FIELDS = [("OpenAI-Organization", "org-theirs"), ("OpenAI-Project", "proj_theirs"), ("openai_organization", "org-theirs"), ("X-Goog-User-Project", "theirs"),
           ("x_goog_user_project", "theirs"), ("anthropic-workspace-id", "theirs"), ("x-vercel-oidc-token", "theirs"), ("x-vercel-team-id", "theirs"),
           ("HTTP-Referer", "https://theirs.test"), ("anthropic-organization-id", "theirs"), ("x-goog-request-params", "project=theirs"),
