@@ -408,12 +408,12 @@ arm_with(struct admin *a, struct visit *v, struct grant *g, struct str source,
     struct str token, int64_t ttl_s)
 {
 	struct snapshot *s = a->o.snapshot(a->o.arg);
-	unix_ms until = clock_wall_ms() + ttl_s * 1000;
+	unix_ms now = clock_wall_ms(), until = now + ttl_s * 1000;
 	struct session_ask ask = identity_ask(s, g, source);
 
 	if (until > ask.expires)
 		until = ask.expires;
-	sessions_arm(a->o.sessions, source, token, &ask, until);
+	sessions_arm(a->o.sessions, source, token, &ask, until, now);
 	a->o.record(a->o.arg, "arm", g->tenant, g->sid);
 	struct ledger_note note = { .kind = LEDGER_NOTE_ARM,
 		.issuer = g->issuer,

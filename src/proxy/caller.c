@@ -56,7 +56,7 @@ told(void *arg, enum session_answer why)
 }
 
 struct caller *
-caller_new(const struct caller *of, struct loop *loop,
+caller_new(const struct caller *of, const struct session_ask *ask, struct loop *loop,
     void (*ended)(void *arg, enum session_answer why), void *arg,
     enum session_answer *why)
 {
@@ -74,7 +74,7 @@ caller_new(const struct caller *of, struct loop *loop,
 	c->loop = loop;
 	c->ended = ended;
 	c->arg = arg;
-	*why = seat_take(&c->seat, c->session, c->grant->jti, told, c);
+	*why = seat_take(&c->seat, c->session, ask, clock_wall_ms(), told, c);
 	if (*why == SESSION_OK)
 		return c;
 	drop(c);

@@ -36,12 +36,13 @@ struct caller {
 };
 
 /*
- * Takes the references that `of` has (session, grant, kin; the rest is not looked at).
+ * Takes the references that `of` has (session, grant, kin; the rest is not looked at);
+ * `ask` opened the session.
  * NULL: it was ended meanwhile, *why says by what; the references are gone.  `ended`
  * runs at most once, from the loop, and not after caller_leave().
  */
-struct caller *caller_new(const struct caller *of, struct loop *loop,
-    void (*ended)(void *arg, enum session_answer why), void *arg,
+struct caller *caller_new(const struct caller *of, const struct session_ask *ask,
+    struct loop *loop, void (*ended)(void *arg, enum session_answer why), void *arg,
     enum session_answer *why) MUST_CHECK;
 struct caller *caller_ref(struct caller *c);
 void caller_unref(struct caller *c); /* NULL is fine */

@@ -69,7 +69,8 @@ identity_arm(
 	if (reason != REASON_NONE)
 		return reason;
 	struct session_ask ask = identity_ask(from->snapshot, g, from->source);
-	sessions_arm(from->e->sessions, from->source, token, &ask, until);
+	sessions_arm(
+	    from->e->sessions, from->source, token, &ask, until, clock_wall_ms());
 	grant_unref(g);
 	return REASON_NONE;
 }

@@ -154,16 +154,18 @@ is_still(const struct caller *who, const struct grant *g)
 
 /* Takes the session's reference; borrows the grant. */
 static enum session_answer
-sit_down(struct conn *c, struct grant *g, struct session *s)
+sit_down(
+    struct conn *c, struct grant *g, const struct session_ask *ask, struct session *s)
 {
 	struct caller of = { .session = s, .grant = grant_ref(g) };
 	enum session_answer why;
 
+	gather_kin(&of);
+	/* before the old seat is left: whoever ends the session meanwhile finds one */
+	struct caller *who = caller_new(&of, ask, c->e->loop, on_ended, c, &why);
 	conn_leave(c);
 	c->has_grace = false;
-	gather_kin(&of);
-	c->who = caller_new(&of, c->e->loop, on_ended, c, &why);
-	if (c->who == NULL)
+	if ((c->who = who) == NULL)
 		return why;
 	recheck_start(&c->who->recheck, c->e, c->who->session, c->who->grant);
 	timer_init(&c->until, on_deadline, c);
@@ -295,7 +297,7 @@ attach(struct conn *c, struct grant *g)
 	if (a == SESSION_OK && c->who != NULL && is_still(c->who, g))
 		session_unref(s);
 	else if (a == SESSION_OK)
-		a = sit_down(c, g, s);
+		a = sit_down(c, g, &ask, s);
 	if (a != SESSION_OK)
 		return refuse(c, reason_of(a), session_answer_text(a));
 	return loads_counts(c) ? WAIT : begin(c);
@@ -401,6 +403,19 @@ identify(struct conn *c)
 	return known(c, reason, g, why);
 }
 
+/* Its ancestors may have changed.  A turn or an arm that is over lets a tunnel stand. */
+static enum session_answer
+sit_down_again(struct conn *c)
+{
+	char text[ADDR_TEXT];
+	struct session_ask ask =
+	    identity_ask(c->x->snapshot, c->x->grant, str_of(conn_share(c, text)));
+
+	ask.turns_concurrent = true;
+	ask.bind = SESSION_BIND_NONE;
+	return sit_down(c, c->x->grant, &ask, session_ref(c->who->session));
+}
+
 /* A request inside a tunnel is its CONNECT's; what its ancestors may is looked up anew.
  */
 static enum next
@@ -412,7 +427,7 @@ inherit(struct conn *c)
 		return NEXT;
 	c->x->grant = grant_ref(c->who->grant);
 	if (!is_still(c->who, c->x->grant))
-		a = sit_down(c, c->x->grant, session_ref(c->who->session));
+		a = sit_down_again(c);
 	return a == SESSION_OK ? begin(c)
 			       : refuse(c, reason_of(a), session_answer_text(a));
 }

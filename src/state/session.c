@@ -4,7 +4,6 @@
 #include "state/session.h"
 
 #include <assert.h>
-#include <openssl/crypto.h>
 #include <pthread.h>
 #include <stdatomic.h>
 #include <stdlib.h>
@@ -12,12 +11,14 @@
 
 #include "base/count.h"
 #include "base/map.h"
+#include "state/arms.h"
+#include "state/revoked.h"
+#include "state/triple.h"
 
 #define SHARDS 64 /* a power of two */
 #define SHARD_MOST \
 	1024 /* beyond it whoever nobody holds makes room: the store knows it */
 #define SWEEP 4
-#define KEY_MAX 512
 #define MINUTE_US INT64_C(60000000)
 #define WORDS \
 	4 /* tokens of one session of which it is known when the store was asked \
@@ -81,25 +82,11 @@ struct shard {
 	struct list list;
 };
 
-struct arm {
-	char *token; /* wiped */
-	size_t token_len;
-	char *key;
-	size_t key_len;
-	unix_ms until;
-};
-
-struct revocation {
-	unix_ms until;
-};
-
 struct sessions {
 	struct session_ops ops;
 	struct shard shard[SHARDS];
-	pthread_mutex_t lock; /* of what follows; taken inside a shard's */
-	struct map arms;      /* by source */
-	struct map revoked;
-	atomic_size_t nrevoked; /* so that nobody locks for nothing */
+	struct arms arms;       /* its lock, and that of the next, are taken inside */
+	struct revoked revoked; /* a shard's, and never one inside the other */
 };
 
 const char *
@@ -122,39 +109,6 @@ session_answer_text(enum session_answer a)
 	return a < SESSION_ANSWERS ? text[a] : text[SESSION_INVALID];
 }
 
-/* ---- keys: lengths before texts, so that no two names make one key */
-
-static size_t
-put_key(char *to, size_t at, struct str s)
-{
-	size_t n = s.n > 129 ? 129 : s.n;
-
-	assert(at + n + 1 <= KEY_MAX);
-	to[at] = (char)(unsigned char)n;
-	if (n > 0)
-		memcpy(to + at + 1, s.p, n);
-	return at + 1 + n;
-}
-
-static struct str
-session_key(
-    char out[static KEY_MAX], struct str issuer, struct str tenant, struct str sid)
-{
-	size_t n = put_key(out, 0, issuer);
-
-	n = put_key(out, n, tenant);
-	return (struct str){ out, put_key(out, n, sid) };
-}
-
-static struct str
-revoked_key(char out[static KEY_MAX], char kind, struct str tenant, struct str name)
-{
-	size_t n = put_key(out, 1, tenant);
-
-	out[0] = kind;
-	return (struct str){ out, put_key(out, n, name) };
-}
-
 static struct shard *
 shard_of(struct sessions *all, struct str key)
 {
@@ -165,6 +119,12 @@ static bool
 is_same(const char *have, struct str text)
 {
 	return have == NULL ? text.n == 0 : str_eq(str_of(have), text);
+}
+
+struct str
+session_name(const struct session *s)
+{
+	return (struct str){ s->key, s->key_len };
 }
 
 /* ---- the registry */
@@ -180,9 +140,8 @@ sessions_new(const struct session_ops *ops)
 		map_init(&all->shard[i].sessions);
 		list_init(&all->shard[i].list);
 	}
-	pthread_mutex_init(&all->lock, NULL);
-	map_init(&all->arms);
-	map_init(&all->revoked);
+	arms_init(&all->arms);
+	revoked_init(&all->revoked);
 	return all;
 }
 
@@ -218,16 +177,6 @@ session_drop(struct session *s)
 	free(s);
 }
 
-static void
-free_arm(void *value)
-{
-	struct arm *a = value;
-
-	OPENSSL_clear_free(a->token, a->token_len + 1);
-	free(a->key);
-	free(a);
-}
-
 /* Children hold their parents: as often as it takes until none is left. */
 void
 sessions_free(struct sessions *all)
@@ -256,9 +205,8 @@ sessions_free(struct sessions *all)
 		map_fini(&all->shard[i].sessions, NULL);
 		pthread_mutex_destroy(&all->shard[i].lock);
 	}
-	map_fini(&all->arms, free_arm);
-	map_fini(&all->revoked, free);
-	pthread_mutex_destroy(&all->lock);
+	arms_fini(&all->arms);
+	revoked_fini(&all->revoked);
 	free(all);
 }
 
@@ -291,70 +239,9 @@ sweep(struct shard *shard)
 			list_append(&shard->list, &s->link);
 			continue;
 		}
-		map_del(&shard->sessions, (struct str){ s->key, s->key_len });
+		map_del(&shard->sessions, session_name(s));
 		session_drop(s);
 	}
-}
-
-/* ---- revocations */
-
-/* Under all->lock. */
-static bool
-is_revoked_now(
-    struct sessions *all, char kind, struct str tenant, struct str name, unix_ms now)
-{
-	char memory[KEY_MAX];
-	struct revocation *r =
-	    map_get(&all->revoked, revoked_key(memory, kind, tenant, name));
-
-	return r != NULL && r->until > now;
-}
-
-static bool
-is_revoked(
-    struct sessions *all, struct str tenant, struct str sid, struct str jti, unix_ms now)
-{
-	bool is;
-
-	if (atomic_load(&all->nrevoked) == 0)
-		return false;
-	pthread_mutex_lock(&all->lock);
-	is = is_revoked_now(all, 's', tenant, sid, now) ||
-	     (jti.n > 0 && is_revoked_now(all, 'j', tenant, jti, now));
-	pthread_mutex_unlock(&all->lock);
-	return is;
-}
-
-static void
-drop_old_revocations(struct sessions *all, unix_ms now)
-{
-	struct str key;
-	void *value;
-	size_t at = 0;
-
-	while (map_next(&all->revoked, &at, &key, &value))
-		if (((struct revocation *)value)->until <= now) {
-			char memory[KEY_MAX];
-			assert(key.n <= KEY_MAX);
-			memcpy(memory, key.p, key.n);
-			free(map_del(&all->revoked, (struct str){ memory, key.n }));
-			at = 0; /* the map has changed */
-		}
-}
-
-static void
-remember_revocation(struct sessions *all, char kind, struct str tenant, struct str name,
-    unix_ms until, unix_ms now)
-{
-	struct revocation *r = mem_alloc(sizeof(*r));
-	char memory[KEY_MAX];
-
-	r->until = until;
-	pthread_mutex_lock(&all->lock);
-	drop_old_revocations(all, now);
-	free(map_put(&all->revoked, revoked_key(memory, kind, tenant, name), r));
-	atomic_store(&all->nrevoked, all->revoked.n);
-	pthread_mutex_unlock(&all->lock);
 }
 
 /* ---- limits: a lower one holds at once, a higher one only with a larger gen */
@@ -489,17 +376,6 @@ standing(const struct session *s, unix_ms now)
 }
 
 static bool
-is_armed_for(struct sessions *all, struct str source, struct str key, unix_ms now)
-{
-	pthread_mutex_lock(&all->lock);
-	const struct arm *a = map_get(&all->arms, source);
-	bool is = a != NULL && a->until > now &&
-		  str_eq((struct str){ a->key, a->key_len }, key);
-	pthread_mutex_unlock(&all->lock);
-	return is;
-}
-
-static bool
 is_held_elsewhere(const struct session *s, struct str source, unix_ms now)
 {
 	return s->source != NULL && !str_eq(str_of(s->source), source) &&
@@ -515,8 +391,7 @@ check_source(struct sessions *all, const struct session *s, const struct session
 		return is_held_elsewhere(s, ask->source, now) ? SESSION_NOT_ATTACHED
 							      : SESSION_OK;
 	case SESSION_BIND_ARMED:
-		return is_armed_for(
-			   all, ask->source, (struct str){ s->key, s->key_len }, now)
+		return arms_are_for(&all->arms, ask->source, session_name(s), now)
 			   ? SESSION_OK
 			   : SESSION_NOT_ATTACHED;
 	case SESSION_BIND_NONE:
@@ -533,13 +408,15 @@ check_turn(const struct session *s, const struct session_ask *ask)
 	return s->turn == NULL ? SESSION_ASK_STORE : SESSION_TURN_ENDED;
 }
 
-/* Under the shard's lock. */
+/* Under the shard's lock: whoever revokes or disarms now comes before or after. */
 static enum session_answer
 check(struct sessions *all, const struct session *s, const struct session_ask *ask,
     unix_ms now)
 {
 	enum session_answer a;
 
+	if (revoked_has(&all->revoked, ask->tenant, ask->sid, ask->jti, now))
+		return SESSION_REVOKED;
 	if (!is_same(s->sub, ask->sub))
 		return SESSION_OWNER_MISMATCH;
 	if (!is_same(s->parent == NULL ? NULL : s->parent->sid, ask->par))
@@ -571,14 +448,15 @@ enum session_answer
 session_open(struct sessions *all, const struct session_ask *ask, unix_ms now,
     struct session **out)
 {
-	char memory[KEY_MAX];
-	struct str key = session_key(memory, ask->issuer, ask->tenant, ask->sid);
+	char memory[TRIPLE_MAX];
+	struct str key = triple_make(memory, ask->issuer, ask->tenant, ask->sid);
 	struct shard *shard = shard_of(all, key);
 	enum session_answer a = SESSION_ASK_STORE;
 
 	if (ask->expires <= now)
 		return SESSION_EXPIRED;
-	if (is_revoked(all, ask->tenant, ask->sid, ask->jti, now))
+	/* the store is not asked about it */
+	if (revoked_has(&all->revoked, ask->tenant, ask->sid, ask->jti, now))
 		return SESSION_REVOKED;
 	pthread_mutex_lock(&shard->lock);
 	struct session *s = map_get(&shard->sessions, key);
@@ -628,10 +506,9 @@ static struct session *
 locked(struct sessions *all, const struct session_ask *ask, struct str sid,
     struct session *parent, unix_ms first_use, unix_ms now)
 {
-	char memory[KEY_MAX];
-	struct str key = session_key(memory, ask->issuer, ask->tenant, sid);
+	char memory[TRIPLE_MAX];
+	struct str key = triple_make(memory, ask->issuer, ask->tenant, sid);
 	struct shard *shard = shard_of(all, key);
-	bool is_ended = is_revoked(all, ask->tenant, sid, STR_NONE, now);
 
 	pthread_mutex_lock(&shard->lock);
 	struct session *s = map_get(&shard->sessions, key);
@@ -643,7 +520,8 @@ locked(struct sessions *all, const struct session_ask *ask, struct str sid,
 		s = NULL;
 	}
 	session_unref(parent);
-	if (s != NULL && is_ended)
+	/* asked under the lock: who revokes it now marks it when it is in the table */
+	if (s != NULL && revoked_has(&all->revoked, ask->tenant, sid, STR_NONE, now))
 		atomic_store(&s->ended, SESSION_REVOKED);
 	return s;
 }
@@ -784,30 +662,14 @@ session_root(struct session *s)
 	return s;
 }
 
-struct str
-session_name(const struct session *s)
-{
-	return (struct str){ s->key, s->key_len };
-}
-
-static struct str
-take_key(struct str *rest)
-{
-	size_t n = rest->n > 0 ? (unsigned char)rest->p[0] : 0;
-	struct str part = str_sub(*rest, 1, n);
-
-	*rest = str_sub(*rest, 1 + n, rest->n);
-	return part;
-}
-
 struct session_parts
 session_name_parts(struct str name)
 {
 	struct session_parts p;
 
-	p.issuer = take_key(&name);
-	p.tenant = take_key(&name);
-	p.sid = take_key(&name);
+	p.issuer = triple_take(&name);
+	p.tenant = triple_take(&name);
+	p.sid = triple_take(&name);
 	return p;
 }
 
@@ -864,27 +726,35 @@ take_place(struct session *s)
 	return true;
 }
 
+/* Of one session alone. */
+static enum session_answer
+begin_one(struct session *s, unix_ms now, int64_t *retry_ms)
+{
+	int64_t wait_us;
+
+	if (!take_place(s))
+		return SESSION_CONCURRENCY_LIMITED;
+	if ((wait_us = take_request(s, now * 1000)) == 0)
+		return SESSION_OK;
+	atomic_fetch_sub(&s->open, 1);
+	*retry_ms = (wait_us + 999) / 1000;
+	return SESSION_RATE_LIMITED;
+}
+
 enum session_answer
 session_begin(struct session *s, unix_ms now, int64_t *retry_ms)
 {
 	enum session_answer a = SESSION_OK;
-	struct session *at;
-	int64_t wait_us = 0;
+	struct session *at = s;
 
 	*retry_ms = 1000;
-	for (at = s; at != NULL && a == SESSION_OK;
-	     at = a == SESSION_OK ? at->parent : at)
-		if (!take_place(at))
-			a = SESSION_CONCURRENCY_LIMITED;
-		else if ((wait_us = take_request(at, now * 1000)) > 0) {
-			atomic_fetch_sub(&at->open, 1);
-			*retry_ms = (wait_us + 999) / 1000;
-			a = SESSION_RATE_LIMITED;
-		}
-	for (struct session *back = s; a != SESSION_OK && back != at;
-	     back = back->parent) {
-		atomic_fetch_sub(&back->open, 1);
-		give_request(back);
+	while (at != NULL && (a = begin_one(at, now, retry_ms)) == SESSION_OK)
+		at = at->parent;
+	if (a == SESSION_OK)
+		return a;
+	for (; s != at; s = s->parent) {
+		atomic_fetch_sub(&s->open, 1);
+		give_request(s);
 	}
 	return a;
 }
@@ -911,17 +781,16 @@ session_used(struct session *s, int64_t tokens)
 /* ---- presence */
 
 enum session_answer
-seat_take(struct seat *seat, struct session *s, struct str jti,
-    void (*told)(void *arg, enum session_answer why), void *arg)
+seat_take(struct seat *seat, struct session *s, const struct session_ask *ask,
+    unix_ms now, void (*told)(void *arg, enum session_answer why), void *arg)
 {
-	enum session_answer a = SESSION_OK;
+	enum session_answer a;
 
 	pthread_mutex_lock(&s->shard->lock);
-	for (const struct session *at = s; at != NULL && a == SESSION_OK; at = at->parent)
-		a = (enum session_answer)atomic_load(&at->ended);
-	if (a == SESSION_OK) {
+	if ((a = check(s->all, s, ask, now)) == SESSION_OK) {
+		entered(s, ask, now);
 		*seat = (struct seat){ .session = session_ref(s),
-			.jti = jti_hash(jti),
+			.jti = jti_hash(ask->jti),
 			.told = told,
 			.arg = arg };
 		list_append(&s->seats, &seat->link);
@@ -929,6 +798,7 @@ seat_take(struct seat *seat, struct session *s, struct str jti,
 			count_add(COUNT_SESSIONS_OPEN, 1);
 	}
 	pthread_mutex_unlock(&s->shard->lock);
+	assert(a != SESSION_ASK_STORE); /* it was asked before, and said so */
 	return a;
 }
 
@@ -1029,8 +899,7 @@ tell_token(struct session *s, const struct walking *w)
 static size_t
 tell_detached(struct session *s, const struct walking *w)
 {
-	if (!is_same(s->tenant, w->tenant) || !is_same(s->sid, w->name) ||
-	    (w->source.n > 0 && !is_same(s->source, w->source)))
+	if (!is_same(s->tenant, w->tenant) || !is_same(s->sid, w->name))
 		return 0;
 	replace_text(&s->source, STR_NONE);
 	return tell(s, 0, SESSION_NOT_ATTACHED);
@@ -1042,7 +911,7 @@ sessions_revoke(
 {
 	const struct walking w = { .tenant = tenant, .name = sid };
 
-	remember_revocation(all, 's', tenant, sid, until, now);
+	revoked_session(&all->revoked, tenant, sid, until, now);
 	(void)each_session(all, mark_revoked, &w);
 	return each_session(all, tell_ended, &w); /* sub-agents, too */
 }
@@ -1053,7 +922,7 @@ sessions_revoke_token(
 {
 	const struct walking w = { .tenant = tenant, .jti = hash_bytes(jti) };
 
-	remember_revocation(all, 'j', tenant, jti, until, now);
+	revoked_token(&all->revoked, tenant, jti, until, now);
 	return each_session(all, tell_token, &w);
 }
 
@@ -1070,8 +939,7 @@ sessions_detach(struct sessions *all, struct str tenant, struct str sid)
 static size_t
 tell_disarmed(struct session *s, const struct walking *w)
 {
-	if (!str_eq((struct str){ s->key, s->key_len }, w->name) ||
-	    !is_same(s->source, w->source))
+	if (!str_eq(session_name(s), w->name) || !is_same(s->source, w->source))
 		return 0;
 	replace_text(&s->source, STR_NONE);
 	return tell(s, 0, SESSION_NOT_ATTACHED);
@@ -1081,31 +949,27 @@ tell_disarmed(struct session *s, const struct walking *w)
 static void
 end_arm(struct sessions *all, struct str source, struct arm *a, struct str key)
 {
-	const struct walking w = { .name = { a->key, a->key_len }, .source = source };
+	const struct walking w = { .name = arm_session(a), .source = source };
 
 	if (!str_eq(w.name, key))
 		(void)each_session(all, tell_disarmed, &w);
-	free_arm(a);
+	arm_free(a);
 }
 
 void
 sessions_arm(struct sessions *all, struct str source, struct str token,
-    const struct session_ask *of, unix_ms until)
+    const struct session_ask *of, unix_ms until, unix_ms now)
 {
-	struct arm *a = mem_zalloc(sizeof(*a));
-	char memory[KEY_MAX];
-	struct str key = session_key(memory, of->issuer, of->tenant, of->sid);
+	char memory[TRIPLE_MAX];
+	struct str key = triple_make(memory, of->issuer, of->tenant, of->sid);
+	struct arm *old = arms_put(&all->arms,
+	    &(struct arm_order){ .source = source,
+		.token = token,
+		.session = key,
+		.until_ms = until,
+		.ends_ms = of->expires },
+	    now);
 
-	a->token = OPENSSL_zalloc(token.n + 1);
-	assert(a->token != NULL);
-	memcpy(a->token, token.p, token.n);
-	a->token_len = token.n;
-	a->key = str_dup(key);
-	a->key_len = key.n;
-	a->until = until;
-	pthread_mutex_lock(&all->lock);
-	struct arm *old = map_put(&all->arms, source, a);
-	pthread_mutex_unlock(&all->lock);
 	if (old != NULL)
 		end_arm(all, source, old, key);
 }
@@ -1113,9 +977,8 @@ sessions_arm(struct sessions *all, struct str source, struct str token,
 bool
 sessions_disarm(struct sessions *all, struct str source)
 {
-	pthread_mutex_lock(&all->lock);
-	struct arm *old = map_del(&all->arms, source);
-	pthread_mutex_unlock(&all->lock);
+	struct arm *old = arms_take(&all->arms, source);
+
 	if (old == NULL)
 		return false;
 	end_arm(all, source, old, STR_NONE);
@@ -1125,17 +988,7 @@ sessions_disarm(struct sessions *all, struct str source)
 bool
 sessions_armed(struct sessions *all, struct str source, unix_ms now, struct buf *to)
 {
-	pthread_mutex_lock(&all->lock);
-	struct arm *a = map_get(&all->arms, source);
-	bool is = a != NULL && a->until > now;
-	if (is)
-		buf_add(to, a->token, a->token_len);
-	else if (a != NULL) {
-		map_del(&all->arms, source);
-		free_arm(a);
-	}
-	pthread_mutex_unlock(&all->lock);
-	return is;
+	return arms_token(&all->arms, source, now, to);
 }
 
 /* ---- looking at all */

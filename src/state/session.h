@@ -161,8 +161,8 @@ void session_used(struct session *s, int64_t tokens);
 
 /*
  * Embedded in a connection.  `told` runs at most once, on the thread that revokes,
- * detaches or ends the turn, with the session's lock held: it only posts to the
- * connection's loop.  After seat_leave() has returned it does not run any more.
+ * detaches or disarms, with the session's lock held: it only posts to the connection's
+ * loop.  After seat_leave() has returned it does not run any more.
  */
 struct seat {
 	struct list link;
@@ -171,8 +171,10 @@ struct seat {
 	void (*told)(void *arg, enum session_answer why);
 	void *arg;
 };
-/* Anything but SESSION_OK: it was ended meanwhile; the seat is not taken. */
-enum session_answer seat_take(struct seat *seat, struct session *s, struct str jti,
+/* For the ask that opened `s`.  Anything but SESSION_OK: since then it was ended,
+ * disarmed or taken over, or its token revoked; the seat is not taken. */
+enum session_answer seat_take(struct seat *seat, struct session *s,
+    const struct session_ask *ask, unix_ms now,
     void (*told)(void *arg, enum session_answer why), void *arg) MUST_CHECK;
 void seat_leave(struct seat *seat, unix_ms now); /* fine when it is not taken */
 
@@ -188,10 +190,11 @@ size_t sessions_detach(struct sessions *all, struct str tenant, struct str sid);
 
 /* ---- arms: a source that speaks for a session without carrying its token */
 
-/* The token's text is wiped when the arm goes.  A new arm for a source ends the old one,
- * and the seats it had, unless it is for the same session. */
+/* The token's text is wiped when the arm goes, or its time is over and somebody looks.  A
+ * new arm for a source ends the old one, and the seats it had, unless it is for the same
+ * session. */
 void sessions_arm(struct sessions *all, struct str source, struct str token,
-    const struct session_ask *of, unix_ms until);
+    const struct session_ask *of, unix_ms until, unix_ms now);
 bool sessions_disarm(struct sessions *all, struct str source);
 /* Appends the token's text; false: this source is not armed. */
 bool sessions_armed(struct sessions *all, struct str source, unix_ms now, struct buf *to);

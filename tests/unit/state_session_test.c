@@ -5,6 +5,7 @@
 #include "state/session.h"
 
 #include <pthread.h>
+#include <sched.h>
 #include <stdatomic.h>
 #include <stdio.h>
 #include <string.h>
@@ -186,7 +187,7 @@ test_the_first_source_holds_the_session(void **state)
 
 	(void)state;
 	there.source = STR("10.0.0.2");
-	assert_int_equal(seat_take(&seat, s, STR_NONE, NULL, NULL), SESSION_OK);
+	assert_int_equal(seat_take(&seat, s, &here, 0, NULL, NULL), SESSION_OK);
 	assert_int_equal(open_at(all, &there, 500000, &t), SESSION_NOT_ATTACHED);
 	seat_leave(&seat, 500000);
 	assert_int_equal(open_at(all, &there, 559999, &t), SESSION_NOT_ATTACHED);
@@ -232,22 +233,23 @@ test_armed_means_only_where_it_was_armed(void **state)
 	buf_init(&b, 100);
 	ask.bind = SESSION_BIND_ARMED;
 	assert_int_equal(open_at(all, &ask, 0, &s), SESSION_NOT_ATTACHED);
-	sessions_arm(all, STR("10.0.0.1"), STR("token"), &ask, 1000);
+	sessions_arm(all, STR("10.0.0.1"), STR("token"), &ask, 1000, 0);
 	assert_true(sessions_armed(all, STR("10.0.0.1"), 0, &b));
 	assert_string_equal(buf_cstr(&b), "token");
 	assert_false(sessions_armed(all, STR("10.0.0.2"), 0, &b));
 	s = opened(all, &ask, 0);
-	assert_int_equal(seat_take(&seat, s, STR_NONE, count_told, told), SESSION_OK);
+	assert_int_equal(seat_take(&seat, s, &ask, 0, count_told, told), SESSION_OK);
 	/* the same session again ends nothing, another one does */
-	sessions_arm(all, STR("10.0.0.1"), STR("token2"), &ask, 1000);
+	sessions_arm(all, STR("10.0.0.1"), STR("token2"), &ask, 1000, 0);
 	assert_int_equal(told[SESSION_NOT_ATTACHED], 0);
-	sessions_arm(all, STR("10.0.0.1"), STR("token3"), &other, 1000);
+	sessions_arm(all, STR("10.0.0.1"), STR("token3"), &other, 1000, 0);
 	assert_int_equal(told[SESSION_NOT_ATTACHED], 1);
 	seat_leave(&seat, 0);
 	session_unref(s);
 	assert_int_equal(open_at(all, &ask, 0, &s), SESSION_NOT_ATTACHED);
 	assert_false(
 	    sessions_armed(all, STR("10.0.0.1"), 1000, &b)); /* its ttl is over */
+	assert_true(sessions_disarm(all, STR("10.0.0.1")));
 	assert_false(sessions_disarm(all, STR("10.0.0.1")));
 	buf_fini(&b);
 	sessions_free(all);
@@ -377,9 +379,9 @@ test_revoking_ends_a_session_and_its_children(void **state)
 	p = opened(all, &parent, 0);
 	c = opened(all, &child, 0);
 	o = opened(all, &other, 0);
-	assert_int_equal(seat_take(&a, p, STR_NONE, count_told, told), SESSION_OK);
-	assert_int_equal(seat_take(&b, c, STR_NONE, count_told, told), SESSION_OK);
-	assert_int_equal(seat_take(&d, o, STR_NONE, count_told, spared), SESSION_OK);
+	assert_int_equal(seat_take(&a, p, &parent, 0, count_told, told), SESSION_OK);
+	assert_int_equal(seat_take(&b, c, &child, 0, count_told, told), SESSION_OK);
+	assert_int_equal(seat_take(&d, o, &other, 0, count_told, spared), SESSION_OK);
 	assert_int_equal(sessions_revoke(all, STR("beta"), STR("p"), 1000, 0), 0);
 	assert_int_equal(sessions_revoke(all, STR("acme"), STR("p"), 1000, 0), 2);
 	assert_int_equal(told[SESSION_REVOKED], 2);
@@ -387,7 +389,7 @@ test_revoking_ends_a_session_and_its_children(void **state)
 	seat_leave(&a, 0);
 	seat_leave(&b, 0);
 	seat_leave(&d, 0);
-	assert_int_equal(seat_take(&b, c, STR_NONE, count_told, told), SESSION_REVOKED);
+	assert_int_equal(seat_take(&b, c, &child, 0, count_told, told), SESSION_REVOKED);
 	session_unref(p);
 	session_unref(c);
 	session_unref(o);
@@ -395,6 +397,52 @@ test_revoking_ends_a_session_and_its_children(void **state)
 	assert_int_equal(open_at(all, &child, 0, &p), SESSION_REVOKED);
 	assert_int_equal(open_at(all, &child, 2000, &p), SESSION_REVOKED);
 	sessions_free(all);
+}
+
+static struct {
+	struct sessions *all; /* NULL: nothing is done */
+	int after;            /* so many locks */
+} meanwhile;
+
+/* Of all that is in this program: what another thread does just before a lock is had. */
+int
+pthread_mutex_lock(pthread_mutex_t *lock)
+{
+	struct sessions *all = meanwhile.all;
+
+	if (all != NULL && meanwhile.after-- == 0) {
+		meanwhile.all = NULL;
+		(void)sessions_revoke(all, STR("acme"), STR("p"), 1000, 0);
+	}
+	while (pthread_mutex_trylock(lock) != 0)
+		sched_yield();
+	return 0;
+}
+
+/* The store answers for a sub-agent, and its parent is revoked at each point meanwhile.
+ */
+static void
+test_an_ancestor_that_is_revoked_while_it_is_learnt_is_revoked(void **state)
+{
+	(void)state;
+	for (int after = 0; after < 4; after++) {
+		struct sessions *all = sessions_new(&no_ops);
+		struct session_ask child = ask_of("c");
+		struct session_facts f = { .nkin = 1, .kin[0] = { .sid = STR("p") } };
+		struct session *s;
+
+		child.par = STR("p");
+		meanwhile.after = after;
+		meanwhile.all = all;
+		assert_int_equal(session_learn(all, &child, &f, 0), SESSION_OK);
+		if (meanwhile.all != NULL) { /* there were no more locks */
+			meanwhile.all = NULL;
+			assert_true(after >= 2);
+			(void)sessions_revoke(all, STR("acme"), STR("p"), 1000, 0);
+		}
+		assert_int_equal(session_open(all, &child, 0, &s), SESSION_REVOKED);
+		sessions_free(all);
+	}
 }
 
 static void
@@ -412,8 +460,8 @@ test_revoking_a_token_spares_the_sessions_other_tokens(void **state)
 	other.jti = STR("j2");
 	unseen.jti = STR("j1");
 	s = opened(all, &stolen, 0);
-	assert_int_equal(seat_take(&a, s, stolen.jti, count_told, told), SESSION_OK);
-	assert_int_equal(seat_take(&b, s, other.jti, count_told, told), SESSION_OK);
+	assert_int_equal(seat_take(&a, s, &stolen, 0, count_told, told), SESSION_OK);
+	assert_int_equal(seat_take(&b, s, &other, 0, count_told, told), SESSION_OK);
 	assert_int_equal(sessions_revoke_token(all, STR("acme"), STR("j1"), 1000, 0), 1);
 	seat_leave(&a, 0);
 	seat_leave(&b, 0);
@@ -423,6 +471,48 @@ test_revoking_a_token_spares_the_sessions_other_tokens(void **state)
 	session_unref(opened(all, &other, 0));
 	session_unref(
 	    opened(all, &stolen, 1000)); /* it is forgotten when no token is left */
+	sessions_free(all);
+}
+
+/* Between the token's check and the seat, each of these may happen on another thread. */
+static void
+test_nothing_that_ends_it_slips_in_before_the_seat(void **state)
+{
+	struct sessions *all = sessions_new(&no_ops);
+	struct session_ask token = ask_of("s"), armed = ask_of("a"), moved = ask_of("m"),
+			   there = ask_of("m"), turn = ask_of("t"), later = ask_of("t");
+	struct session *s, *a, *m, *t;
+	struct seat seat = { 0 };
+
+	(void)state;
+	token.jti = STR("j1");
+	armed.bind = SESSION_BIND_ARMED;
+	armed.source = STR("unix:/run/a");
+	there.source = STR("10.0.0.2");
+	turn.turn = STR("t1");
+	later.turn = STR("t2");
+	later.gen = 1;
+	sessions_arm(all, armed.source, STR("token"), &armed, 1000, 0);
+	s = opened(all, &token, 0);
+	a = opened(all, &armed, 0);
+	m = opened(all, &moved, 0);
+	t = opened(all, &turn, 0);
+	assert_int_equal(sessions_revoke_token(all, STR("acme"), STR("j1"), 1000, 0), 0);
+	assert_true(sessions_disarm(all, armed.source));
+	assert_int_equal(sessions_detach(all, STR("acme"), STR("m")), 0);
+	session_unref(opened(all, &there, 0));
+	session_unref(opened(all, &later, 0));
+	assert_int_equal(seat_take(&seat, s, &token, 0, NULL, NULL), SESSION_REVOKED);
+	assert_int_equal(
+	    seat_take(&seat, a, &armed, 0, NULL, NULL), SESSION_NOT_ATTACHED);
+	assert_int_equal(
+	    seat_take(&seat, m, &moved, 0, NULL, NULL), SESSION_NOT_ATTACHED);
+	assert_int_equal(seat_take(&seat, t, &turn, 0, NULL, NULL), SESSION_TURN_ENDED);
+	assert_null(seat.session);
+	session_unref(s);
+	session_unref(a);
+	session_unref(m);
+	session_unref(t);
 	sessions_free(all);
 }
 
@@ -437,7 +527,7 @@ test_detaching_lets_another_source_in(void **state)
 
 	(void)state;
 	there.source = STR("unix:/run/b");
-	assert_int_equal(seat_take(&seat, s, STR_NONE, count_told, told), SESSION_OK);
+	assert_int_equal(seat_take(&seat, s, &here, 0, count_told, told), SESSION_OK);
 	assert_int_equal(sessions_detach(all, STR("acme"), STR("s")), 1);
 	assert_int_equal(told[SESSION_NOT_ATTACHED], 1);
 	seat_leave(&seat, 0);
@@ -636,7 +726,7 @@ race(void *arg)
 		}
 		if (open_at(r->all, &ask, 1, &s) != SESSION_OK)
 			continue;
-		if (seat_take(&seat, s, STR_NONE, count_told,
+		if (seat_take(&seat, s, &ask, 1, count_told,
 			&(int[SESSION_ANSWERS]){ 0 }) == SESSION_OK) {
 			if (session_begin(s, 1, &retry) == SESSION_OK) {
 				int now = atomic_fetch_add(r->inside, 1) + 1;
@@ -727,7 +817,10 @@ main(void)
 		    test_ancestors_are_known_of_the_same_owner_and_no_circle),
 		cmocka_unit_test(test_a_child_lives_in_its_parents_limits),
 		cmocka_unit_test(test_revoking_ends_a_session_and_its_children),
+		cmocka_unit_test(
+		    test_an_ancestor_that_is_revoked_while_it_is_learnt_is_revoked),
 		cmocka_unit_test(test_revoking_a_token_spares_the_sessions_other_tokens),
+		cmocka_unit_test(test_nothing_that_ends_it_slips_in_before_the_seat),
 		cmocka_unit_test(test_detaching_lets_another_source_in),
 		cmocka_unit_test(test_requests_a_minute_are_counted_and_come_back),
 		cmocka_unit_test(test_what_is_refused_is_counted_nowhere),
