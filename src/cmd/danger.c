@@ -153,6 +153,12 @@ opens_tls(const struct settings *s)
 }
 
 static bool
+has_balancers(const struct settings *s)
+{
+	return s->proxy_protocol_from.n > 0;
+}
+
+static bool
 has_no_connection_cap(const struct settings *s)
 {
 	return s->limits_client_connections == 0 || s->limits_client_connecting == 0;
@@ -191,6 +197,8 @@ static const struct {
 	    "refusals tell clients about rules and layers" },
 	{ "boundary.kind", "no boundary", has_no_wall,
 	    "nothing is said to keep a sandbox from going around weir" },
+	{ "proxy_protocol.from", "proxy_protocol.from", has_balancers,
+	    "whoever is at such an address can say which client it is" },
 	{ "sessions.required", "sessions.required: false", lets_strangers_in,
 	    "whoever reaches weir may use it without saying who it is" },
 	{ "sessions.default", "sessions.default", has_default_session,

@@ -343,6 +343,22 @@ nat64_read_one(const struct loading *l, const struct node *n, void *slot)
 	return false;
 }
 
+/* Where everybody is one, everybody may say to be anybody. */
+static bool
+balancer_read_one(const struct loading *l, const struct node *n, void *slot)
+{
+	struct prefix *p = slot;
+
+	if (!prefix_read_one(l, n, slot))
+		return false;
+	if (p->len > 0 && !(p->len == 96 && addr_is_v4(&p->addr)))
+		return true;
+	node_error(l->t, n, l->rep, "bad_prefix", "write the balancers' own addresses",
+	    "\"%.*s\" is every address: any client could say that it is another one",
+	    STR_ARG(n->text));
+	return false;
+}
+
 static bool
 prefixes_read(const struct loading *l, const struct row *row, const struct node *n,
     void *field, entry_reader *read)
@@ -374,6 +390,13 @@ nat64_read(
     const struct loading *l, const struct row *row, const struct node *n, void *field)
 {
 	return prefixes_read(l, row, n, field, nat64_read_one);
+}
+
+static bool
+balancers_read(
+    const struct loading *l, const struct row *row, const struct node *n, void *field)
+{
+	return prefixes_read(l, row, n, field, balancer_read_one);
 }
 
 static bool
@@ -426,6 +449,8 @@ prefixes_free(void *field)
 }
 
 const struct type type_LIST_prefix = { "list of ranges", "entries", prefix_list_read,
+	prefixes_same, prefixes_free, NULL, NULL, NULL };
+const struct type type_LIST_balancer = { "list of ranges", "entries", balancers_read,
 	prefixes_same, prefixes_free, NULL, NULL, NULL };
 const struct type type_LIST_nat64 = { "list of IPv6 /96", "entries", nat64_read,
 	prefixes_same, prefixes_free, NULL, NULL, NULL };

@@ -59,7 +59,8 @@ struct settings {
 	int64_t limits_client_rate; /* a second; 0: no limit */
 	int64_t limits_refusals;    /* a minute; 0: no limit */
 	struct prefixes addresses_closed;
-	int log_level, log_format; /* enum log_level, log_format */
+	struct prefixes proxy_protocol_from; /* who must say whose a connection is */
+	int log_level, log_format;           /* enum log_level, log_format */
 
 	int boundary_kind; /* enum boundary */
 	struct texts listen_gateway, listen_socks5, listen_dns, listen_transparent,

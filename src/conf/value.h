@@ -62,7 +62,7 @@ extern const struct type type_PUBLIC_KEY, type_CA_KEY;
 extern const struct type type_ENUM_errors, type_ENUM_on_failure;
 extern const struct type type_ENUM_log_level, type_ENUM_log_format;
 extern const struct type type_LIST_listen, type_LIST_path, type_LIST_server;
-extern const struct type type_LIST_nat64, type_LIST_prefix;
+extern const struct type type_LIST_nat64, type_LIST_prefix, type_LIST_balancer;
 extern const struct type type_PREFIX4; /* one, of IPv4 */
 extern const struct type type_ENUM_dns_mode;
 extern const struct type type_MAP_hosts;

@@ -3,6 +3,7 @@
  */
 #include "proxy/accept.h"
 
+#include <assert.h>
 #include <stdlib.h>
 #include <unistd.h>
 
@@ -24,25 +25,79 @@ take_place(struct conn *c)
 	return client_take(c->share, CLIENT_SURPLUS, cap + SURPLUS);
 }
 
+static bool
+is_dropped(struct conn *c)
+{
+	if (take_place(c))
+		return false;
+	count_add(COUNT_CONNECTIONS_DROPPED, 1);
+	refusals_drop(c, REASON_CONCURRENCY_LIMITED);
+	return true;
+}
+
+static void
+share_limits(struct conn *c)
+{
+	char text[ADDR_TEXT];
+
+	c->share =
+	    client_ref(c->e->limits, str_of(conn_share(c, text)), loop_now(c->e->loop));
+}
+
+/* Whose its connections are is yet to be said: they take no place of its own. */
+static bool
+is_balancer(const struct conn *c)
+{
+	const struct prefixes *from = &c->e->snapshot->settings->proxy_protocol_from;
+
+	return c->door->is_balanced && c->unix_path == NULL &&
+	       prefixes_have(from->p, from->n, &c->peer.addr);
+}
+
+static void
+take_no_place(struct conn *c)
+{
+	bool is_taken = client_take(c->share, CLIENT_CONNECTION, 0); /* no limit */
+
+	assert(is_taken);
+	(void)is_taken;
+	c->is_surplus = false;
+}
+
+bool
+accept_as(struct conn *c, const struct endpoint *source)
+{
+	client_give(c->share, CLIENT_CONNECTION);
+	client_unref(c->share);
+	c->peer = *source;
+	share_limits(c);
+	if (!is_dropped(c))
+		return true;
+	take_no_place(c); /* which its end gives back */
+	return false;
+}
+
 /* NULL: it is one too many. */
 static struct conn *
 new_client(struct engine *e, const struct door *door, const struct endpoint *peer,
     const char *unix_path)
 {
 	struct conn *c = mem_zalloc(sizeof(*c));
-	char text[ADDR_TEXT];
 
 	c->e = e;
 	c->door = door;
 	c->way = door->way;
 	c->peer = *peer;
 	c->unix_path = unix_path;
-	c->share = client_ref(e->limits, str_of(conn_share(c, text)), loop_now(e->loop));
+	share_limits(c);
 	count_add(COUNT_CONNECTIONS, 1);
-	if (take_place(c))
+	if (is_balancer(c)) {
+		take_no_place(c);
+		c->stage = STAGE_SOURCE;
 		return c;
-	count_add(COUNT_CONNECTIONS_DROPPED, 1);
-	refusals_drop(c, REASON_CONCURRENCY_LIMITED);
+	}
+	if (!is_dropped(c))
+		return c;
 	client_unref(c->share);
 	free(c);
 	return NULL;
@@ -64,7 +119,9 @@ accept_client(
 		return;
 	}
 	c->to = to;
-	c->stage = in->is_tls ? STAGE_SECURE : STAGE_GREET;
+	c->is_tls = in->is_tls;
+	if (c->is_tls && c->stage == STAGE_GREET)
+		c->stage = STAGE_SECURE;
 	conn_open(c, fd);
 }
 

@@ -19,6 +19,10 @@ struct entrance {
 void accept_client(
     struct engine *e, const struct entrance *in, int fd, const struct peer *peer);
 
+/* A balancer has said whose the connection is: its limits are that one's from here on.
+ * False: that one has too many. */
+bool accept_as(struct conn *c, const struct endpoint *source) MUST_CHECK;
+
 /* One that is a question. */
 void accept_datagram(struct engine *e, const struct door *door, const struct datagram *d);
 

@@ -32,7 +32,9 @@ enum stage {
 	STAGE_RECORD,  /* the exchange ends */
 	STAGE_LINGER,  /* nothing is read any more, but the client may still be reading */
 	STAGE_OPEN,    /* it is written that a credential will go */
-	STAGE_SECURE,  /* before GREET: TLS with whoever connected */
+	/* before GREET: */
+	STAGE_SOURCE, /* whose a balancer's connection is */
+	STAGE_SECURE, /* TLS with whoever connected */
 	/* at the gateway alone: */
 	STAGE_BODY,    /* the whole request, understood */
 	STAGE_RESERVE, /* what it can cost is held */
@@ -87,6 +89,7 @@ struct conn {
 	uint8_t after;
 	bool is_running, is_closed;
 	bool is_surplus; /* over limits.client_connections: only told so */
+	bool is_tls;     /* its listener's clients shake hands first */
 	bool has_connecting, has_tunnel_place, has_lookup;
 	bool is_waiting;      /* the first byte of a request */
 	bool needs_judging;   /* a reload's slices have not come to it yet */

@@ -65,6 +65,7 @@ struct door {
 	bool is_light;               /* its asks are none of a session's requests */
 	bool is_eager;               /* whoever connects has asked something by that */
 	bool is_unproven;            /* a sender can say that it is at any address */
+	bool is_balanced;            /* its clients may come through a balancer */
 	const struct door
 	    *inside; /* who hears plain HTTP in a tunnel; NULL: no tunnels */
 

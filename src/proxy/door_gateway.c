@@ -308,6 +308,7 @@ const struct door door_in_place = {
 const struct door door_gateway = {
 	.name = "gateway",
 	.kind = RECORD_GATEWAY,
+	.is_balanced = true,
 	.way = gateway_way,
 	.inside = &door_gateway,
 	.begin = door_begin,

@@ -267,6 +267,7 @@ http_refuse(struct buf *out, const struct exchange *x, bool closes, int64_t at)
 const struct door door_http = {
 	.name = "proxy",
 	.kind = RECORD_HTTP,
+	.is_balanced = true,
 	.opened = { OPENED, sizeof(OPENED) - 1 },
 	.opened_status = 200,
 	.way = origin_way,

@@ -195,6 +195,7 @@ socks_refuse(struct buf *out, const struct exchange *x, bool closes, int64_t at)
 const struct door door_socks = {
 	.name = "socks5",
 	.kind = RECORD_SOCKS5,
+	.is_balanced = true,
 	.opened = { SOCKS_OPENED, sizeof(SOCKS_OPENED) - 1 },
 	.way = origin_way,
 	.inside = &door_http,

@@ -1,5 +1,5 @@
 /*
- * entry.c - what comes before a door's own bytes: TLS, where its listener wants that
+ * entry.c - what comes before a door's own bytes: a balancer's word, and TLS
  */
 #include "proxy/entry.h"
 
@@ -7,23 +7,31 @@
 
 #include "base/count.h"
 #include "base/err.h"
+#include "proxy/accept.h"
 #include "proxy/answer.h"
 #include "proxy/glimpse.h"
 #include "proxy/greet.h"
+#include "wire/ppv2.h"
 
 #define GLIMPSE ((size_t)4096)
+
+static bool
+is_entering(const struct conn *c)
+{
+	return c->stage == STAGE_SOURCE || c->stage == STAGE_SECURE;
+}
 
 bool
 entry_is_idle(const struct conn *c)
 {
-	return c->stage == STAGE_SECURE && c->entered == 0;
+	return is_entering(c) && c->entered == 0;
 }
 
 /* It began with the first byte, though nobody knew then that it would be one. */
 void
 entry_begin(struct conn *c)
 {
-	if (c->stage != STAGE_SECURE || c->entered == 0 || c->x != NULL)
+	if (!is_entering(c) || c->entered == 0 || c->x != NULL)
 		return;
 	greet_begin(c);
 	timer_clear(&c->timer);
@@ -39,6 +47,75 @@ fail(struct conn *c, enum reason reason, enum close_by by, enum after after,
 	c->x->error = why;
 	c->x->closed_by = by;
 	return answer_dismiss(c, greet_unless_unrecorded(c, reason), after);
+}
+
+/* So long for what is to come, all of it together. */
+static enum next
+wait_for_more(struct conn *c)
+{
+	if (!timer_is_set(&c->timer))
+		timer_set(c->e->loop, &c->timer,
+		    c->e->snapshot->settings->limits_hello_timeout);
+	return WAIT;
+}
+
+/* ---- a balancer's word ---- */
+
+static enum next
+refuse_header(struct conn *c, enum reason reason, enum close_by by, const char *why)
+{
+	count_add(COUNT_PROXY_HEADERS_REFUSED, 1);
+	return fail(c, reason, by, AFTER_CLOSE, why);
+}
+
+static enum next
+take_source(struct conn *c, const struct ppv2 *h)
+{
+	struct endpoint own = c->peer;
+
+	timer_clear(&c->timer);
+	conn_drop_request(c);
+	c->entered = 0; /* the client itself has said nothing */
+	if (!accept_as(c, h->is_local ? &own : &h->source))
+		return conn_close(c);
+	return conn_jump(c, c->is_tls ? STAGE_SECURE : STAGE_GREET);
+}
+
+static enum next
+left_in_header(struct conn *c)
+{
+	if (c->entered == 0)
+		return conn_close(c);
+	return refuse_header(c, REASON_CLIENT_ABORTED, CLOSE_CLIENT,
+	    "the connection ended within the PROXY header");
+}
+
+enum next
+entry_source(struct conn *c)
+{
+	struct ppv2 h;
+	ssize_t n;
+
+	for (;;) {
+		switch (ppv2_read(&h, c->rq != NULL ? buf_view(&c->rq->in) : STR_NONE)) {
+		case PPV2_DONE:
+			return take_source(c, &h);
+		case PPV2_BAD:
+			return refuse_header(
+			    c, REASON_REQUEST_MALFORMED, CLOSE_WEIR, h.error);
+		case PPV2_MORE:
+			break;
+		}
+		n = stream_read(&c->client, c->e->scratch, h.want);
+		if (n == -EAGAIN)
+			return wait_for_more(c);
+		if (n <= 0)
+			return left_in_header(c);
+		if (c->entered == 0)
+			c->entered = clock_mono_us();
+		conn_need_request(c);
+		buf_add(&c->rq->in, c->e->scratch, (size_t)n);
+	}
 }
 
 /* ---- TLS ---- */
@@ -125,12 +202,8 @@ entry_secure(struct conn *c)
 	char first;
 	ssize_t n = stream_look(&c->client, &first, 1);
 
-	if (n == -EAGAIN) {
-		if (!timer_is_set(&c->timer))
-			timer_set(c->e->loop, &c->timer,
-			    c->e->snapshot->settings->limits_hello_timeout);
-		return WAIT;
-	}
+	if (n == -EAGAIN)
+		return wait_for_more(c);
 	if (n <= 0)
 		return conn_close(c);
 	timer_clear(&c->timer);
@@ -141,5 +214,8 @@ entry_secure(struct conn *c)
 enum next
 entry_late(struct conn *c)
 {
-	return conn_close(c);
+	if (entry_is_idle(c))
+		return conn_close(c);
+	return refuse_header(c, REASON_CLIENT_TIMEOUT, CLOSE_WEIR,
+	    "the PROXY header took too long to arrive");
 }
