@@ -165,13 +165,17 @@ static const struct tls_role to_origin = {
 };
 
 static struct client_tls *
-new_tls(struct tls_client *c, int fd, const struct host *name, uint16_t port)
+new_tls(
+    struct tls_client *c, const struct stream *s, const struct host *name, uint16_t port)
 {
 	struct client_tls *t = mem_zalloc(sizeof(*t));
 	SSL *ssl = SSL_new(c->ctx);
 
-	if (ssl == NULL || SSL_set_fd(ssl, fd) != 1 || !expect_name(ssl, name))
+	BIO *bio = tls_stream_bio(s);
+
+	if (ssl == NULL || !expect_name(ssl, name))
 		abort(); /* out of memory */
+	SSL_set_bio(ssl, bio, bio);
 	tls_stream_init(&t->tls, ssl, &to_origin);
 	t->client = c;
 	snprintf(t->peer, sizeof(t->peer), "%s %u", name->name, port);
@@ -185,7 +189,7 @@ struct tls_start *
 tls_start(struct tls_client *c, struct loop *l, struct stream *s, const struct host *name,
     uint16_t port, msec timeout_ms, tls_done *done, void *arg)
 {
-	struct client_tls *t = new_tls(c, s->fd, name, port);
+	struct client_tls *t = new_tls(c, s, name, port);
 
 	return tls_shake(&t->tls, l, s, timeout_ms, done, arg);
 }

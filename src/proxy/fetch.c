@@ -303,6 +303,7 @@ reach(struct fetch *f, const struct vetted *to)
 	};
 
 	f->origin = origin_new();
+	order.below = &f->origin->below;
 	f->reach =
 	    reach_start(f->e, f->snapshot, &order, &f->origin->stream, on_reached, f);
 }

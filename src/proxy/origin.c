@@ -76,7 +76,8 @@ origin_close(struct loop *l, struct origin *o)
 	assert(o->pool == NULL);
 	stream_close(&o->stream);
 	tls_home_unref(o->tls);
-	o->tls = NULL;
+	tls_home_unref(o->below);
+	o->tls = o->below = NULL;
 	loop_free_later(l, free, o);
 }
 

@@ -17,8 +17,11 @@ struct vetted;
 struct origin {
 	struct stream stream;
 	struct tls_home *tls; /* what its TLS belongs to; NULL: it is plain */
+	/* The same of the TLS with a parent proxy, all of it goes through; or NULL. */
+	struct tls_home *below;
 	struct endpoint to;   /* the address dialled */
 	bool is_reused;       /* has carried a message before */
+	bool is_parents;      /* a parent proxy brings it there */
 	struct origins *pool; /* while kept, else NULL */
 	struct list link;     /* among those with the same key */
 	struct list age;      /* among all kept ones, oldest first */

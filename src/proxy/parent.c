@@ -22,12 +22,13 @@ read_proxy(struct parent *p, const struct settings *s, struct report *rep)
 	bool is_bare =
 	    url.query.p == NULL && (url.path.n == 0 || str_eq(url.path, STR("/")));
 
-	if (err != HOST_OK || url.is_https || !is_bare) {
+	if (err != HOST_OK || !is_bare) {
 		settings_refuse(s, rep, "upstream.proxy", "bad_parent",
-		    "the parent proxy is written as http://HOST:PORT: weir speaks plain "
-		    "HTTP to it, and TLS to where it leads");
+		    "the parent proxy is written as http://HOST:PORT, or https:// where "
+		    "it speaks TLS");
 		return false;
 	}
+	p->is_tls = url.is_https;
 	p->host = url.host;
 	p->port = url.port;
 	p->self = (struct prefix){ url.host.addr, 128 };

@@ -16,8 +16,9 @@
 struct parent {
 	struct host host;
 	uint16_t port;
-	struct prefix self;              /* of an address in place of a name */
-	bool resolves;                   /* it looks names up, and weir does not */
+	bool is_tls;        /* it is spoken with over TLS, as tls.roots vouch for it */
+	struct prefix self; /* of an address in place of a name */
+	bool resolves;      /* it looks names up, and weir does not */
 	const struct secret *credential; /* the settings' */
 	struct pattern *direct;          /* upstream.no_proxy */
 	size_t ndirect;

@@ -28,8 +28,11 @@ struct reach {
 	struct vetted parent; /* its addresses */
 	struct lookup *lookup;
 	struct dial *dial;
+	struct tls_start *shaking;
+	struct tls_home **below;
 	struct stream *into;
-	struct buf up; /* not taken yet */
+	struct buf up;   /* not taken yet */
+	struct buf down; /* of its answer's head, over TLS */
 	reach_done *done;
 	void *arg;
 };
@@ -56,7 +59,9 @@ reach_free(struct reach *r)
 	if (r->lookup != NULL)
 		lookup_cancel(r->lookup);
 	dial_cancel(r->dial);
+	tls_cancel(r->shaking);
 	wipe(&r->up);
+	buf_fini(&r->down);
 	snapshot_unref(r->snapshot);
 	free(r);
 }
@@ -118,33 +123,72 @@ connected(struct reach *r)
 
 static void ask_next(struct reach *r);
 
-/* Its answer's status; 0: there is more to come; negative: it is none. */
+/* The status that a head has, which ends at *used; 0: it goes on; negative: it is none.
+ */
 static int
-read_answer(struct reach *r)
+read_head(struct reach *r, struct str text, size_t *used)
 {
 	struct http_reader reader;
 	struct http_head head;
 	struct arena arena;
-	size_t used = 0;
-	ssize_t n = stream_look(r->into, r->e->scratch, ANSWER_MAX);
 	enum http_result got;
 	int status = 0;
 
-	if (n <= 0)
-		return n == -EAGAIN ? 0 : ERR_PARENT;
 	arena_init(&arena, MEMORY);
 	http_reader_init(&reader, HTTP_RESPONSE, &r->snapshot->response_limit);
-	got = http_read(
-	    &reader, (struct str){ r->e->scratch, (size_t)n }, &arena, &head, &used);
+	got = http_read(&reader, text, &arena, &head, used);
 	if (got == HTTP_DONE)
 		status = head.status;
-	else if (got == HTTP_BAD || (size_t)n == ANSWER_MAX)
+	else if (got == HTTP_BAD || text.n >= ANSWER_MAX)
 		status = ERR_PARENT;
 	arena_fini(&arena);
-	/* what comes behind it is not the parent's any more */
+	return status;
+}
+
+/* What comes behind the head is not the parent's any more: it stays where it is. */
+static int
+look_at_answer(struct reach *r)
+{
+	ssize_t n = stream_look(r->into, r->e->scratch, ANSWER_MAX);
+	size_t used = 0;
+	int status;
+
+	if (n <= 0)
+		return n == -EAGAIN ? 0 : ERR_PARENT;
+	status = read_head(r, (struct str){ r->e->scratch, (size_t)n }, &used);
 	if (status > 0 && stream_read(r->into, r->e->scratch, used) != (ssize_t)used)
 		return ERR_PARENT;
 	return status;
+}
+
+/* The same over TLS, which shows nothing without taking it: byte by byte. */
+static int
+take_answer(struct reach *r)
+{
+	ssize_t n;
+	char c;
+
+	while ((n = stream_read(r->into, &c, 1)) == 1) {
+		size_t used;
+		int status;
+
+		buf_char(&r->down, c);
+		if (c != '\n' && r->down.n < ANSWER_MAX)
+			continue;
+		status = read_head(r, buf_view(&r->down), &used);
+		if (status != 0) {
+			buf_reset(&r->down);
+			return status;
+		}
+	}
+	return n == -EAGAIN ? 0 : ERR_PARENT;
+}
+
+/* Its answer's status; 0: there is more to come; negative: it is none. */
+static int
+read_answer(struct reach *r)
+{
+	return parent_of(r)->is_tls ? take_answer(r) : look_at_answer(r);
 }
 
 static int
@@ -218,18 +262,11 @@ on_stream(void *arg, unsigned what)
 /* ---- the way to it */
 
 static void
-on_parent(void *arg, int err, const struct endpoint *at)
+ask(struct reach *r)
 {
-	struct reach *r = arg;
 	char text[ENDPOINT_TEXT];
 	struct endpoint to;
 
-	(void)at;
-	r->dial = NULL;
-	if (err != 0) {
-		fail(r, err == ERR_TIMEOUT || err == ERR_DESCRIPTORS ? err : ERR_PARENT);
-		return;
-	}
 	wipe(&r->up);
 	(void)buf_room(&r->up, ASK_MAX); /* so that it leaves no copy as it grows */
 	if (r->to == NULL) {
@@ -240,6 +277,47 @@ on_parent(void *arg, int err, const struct endpoint *at)
 	}
 	stream_attach(r->into, on_stream, r);
 	stream_kick(r->into);
+}
+
+static void
+on_secure(void *arg, int err, const char *why)
+{
+	struct reach *r = arg;
+
+	(void)why; /* a line for the operator would be one for each connection */
+	r->shaking = NULL;
+	if (err != 0)
+		fail(r, err == ERR_TIMEOUT ? err : ERR_PARENT_TLS);
+	else
+		ask(r);
+}
+
+static void
+shake(struct reach *r)
+{
+	const struct parent *p = parent_of(r);
+
+	if (*r->below == NULL)
+		*r->below = tls_home_ref(r->e->tls);
+	r->shaking = tls_start((*r->below)->client, r->e->loop, r->into, &p->host,
+	    p->port, time_left(r), on_secure, r);
+}
+
+static void
+on_parent(void *arg, int err, const struct endpoint *at)
+{
+	struct reach *r = arg;
+
+	(void)at;
+	r->dial = NULL;
+	if (err != 0)
+		fail(r, err == ERR_TIMEOUT || err == ERR_DESCRIPTORS ? err : ERR_PARENT);
+	else if (!parent_of(r)->is_tls)
+		ask(r);
+	else if (r->e->tls != NULL)
+		shake(r);
+	else
+		fail(r, ERR_PARENT_TLS); /* a reload took the roots away meanwhile */
 }
 
 static void
@@ -294,6 +372,8 @@ reach_start(struct engine *e, struct snapshot *s, const struct reach_order *orde
 	r->done = done;
 	r->arg = arg;
 	buf_init(&r->up, ASK_MAX);
+	buf_init(&r->down, ANSWER_MAX + 1);
+	r->below = order->below;
 	timer_init(&r->deadline, on_deadline, r);
 	if (!parent_takes(s->parent, order->host, order->to)) {
 		assert(order->to != NULL);

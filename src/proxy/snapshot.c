@@ -221,6 +221,13 @@ snapshot_ca(const struct settings *set, struct ca *old, struct report *rep)
 	return ca;
 }
 
+static bool
+needs_roots(const struct snapshot *s)
+{
+	return s->routes->n > 0 || s->ca != NULL ||
+	       (s->parent != NULL && s->parent->is_tls);
+}
+
 /* Providers, what they cost, and by what their certificates are judged. */
 static void
 load_gateway(struct snapshot *s, struct report *rep)
@@ -231,9 +238,9 @@ load_gateway(struct snapshot *s, struct report *rep)
 	    prices_load(&s->prices, set->gateway_prices, rep) != 0)
 		s->prices = NULL; /* what is wrong was said */
 	s->routes = routes_build(set, s->prices, rep);
-	if (s->routes->n > 0 || s->ca != NULL)
+	if (needs_roots(s))
 		s->roots = roots_load(set->tls_roots);
-	if (((s->routes->n > 0 || s->ca != NULL) && s->roots == NULL) ||
+	if ((needs_roots(s) && s->roots == NULL) ||
 	    (set->tls_roots != NULL && !roots_are_usable(set->tls_roots)))
 		settings_refuse_roots(set, rep);
 }
@@ -309,8 +316,8 @@ snapshot_new(struct settings *set, const struct snapshot_inputs *in, struct repo
 	s->vault = vault_new(set);
 	s->ca = snapshot_ca(set, in->ca, rep);
 	s->own = snapshot_own(set, in->own, rep);
-	load_gateway(s, rep);
 	s->parent = parent_build(set, rep);
+	load_gateway(s, rep);
 	if (set->audit_sign.bytes != NULL &&
 	    !signer_takes((struct str){ set->audit_sign.bytes, set->audit_sign.n }))
 		settings_refuse_sign(set, rep);

@@ -210,6 +210,7 @@ on_reached(void *arg, int err, const struct endpoint *to, bool is_through_parent
 	c->dialled = NULL;
 	if (is_through_parent)
 		c->x->flags |= FLAG_PARENT;
+	o->is_parents = is_through_parent;
 	conn_end_connecting(c);
 	if (err != 0) {
 		origin_close(c->e->loop, o);
@@ -233,6 +234,8 @@ stage_reuse(struct conn *c, struct origins *from, struct str key)
 	if (c->origin == NULL)
 		return false;
 	conn_end_connecting(c);
+	if (c->origin->is_parents)
+		c->x->flags |= FLAG_PARENT;
 	exchange_dialled(c->x, &c->origin->to, true);
 	return true;
 }
@@ -252,6 +255,7 @@ stage_dial_new(struct conn *c)
 
 	exchange_dialling(x);
 	c->dialled = origin_new();
+	order.below = &c->dialled->below;
 	c->reach =
 	    reach_start(c->e, x->snapshot, &order, &c->dialled->stream, on_reached, c);
 	return WAIT;

@@ -104,6 +104,85 @@ def test_no_proxy_names_what_is_reached_without_it(weir, parent, upstream, conne
     assert [flagged(r) for r in in_order(proxy.finals(4))] == [False, False, False, True]
 
 
+# -- over TLS
+
+@pytest.fixture
+def secure_parent(net, authority):
+    one = rig_parent.Parent(context=authority.context("IP:127.0.0.1", "parent.test"))
+    yield one
+    one.close()
+
+
+def over_tls(parent, authority, **more):
+    return dict(through(parent, **more), tls={"roots": str(authority.certificate)})
+
+
+def test_it_may_speak_tls_and_so_may_what_goes_through_it(weir, secure_parent, origin, connect, authority):
+    secure = origin(serve=tls.tls_serve(authority.context(NAME), origins.http_serve))
+    plain, raw = origin(), origin(serve=origins.echo_serve)
+    ports = secure.listen(), plain.listen(), raw.listen()
+    proxy = weir([https(NAME, ports[0]), http(NAME, ports[1]), tcp(NAME, ports[2])],
+                 over_tls(secure_parent, authority, credential="env:PARENT"), environment={"PARENT": CREDENTIAL})
+    done = subprocess.run(["curl", "-sS", "-m", "60", "--cacert", authority.certificate, "-x", "http://" + proxy.address,
+                           "https://%s:%d/x" % (NAME, ports[0])], capture_output=True)
+    assert done.stdout == b"ok", done.stderr
+    with connect(proxy) as sock:
+        for _ in range(2):
+            assert sock.get("http://%s:%d/y" % (NAME, ports[1])).status == 200
+    sock = connect(proxy)
+    assert sock.connect("%s:%d" % (NAME, ports[2])).status == 200
+    body = bytes(range(256)) * 4096  # more than any buffer on the way
+    sock.send(body)
+    assert sock.read_until(lambda data: data == body)
+    sock.close()
+    assert sorted(secure_parent.asked) == sorted("127.0.0.1:%d" % port for port in ports)
+    assert all("Basic " + base64.b64encode(CREDENTIAL.encode()).decode() in head for head in secure_parent.heads)
+    for record in proxy.finals(4):
+        assert flagged(record) and (record["decision"], record["outcome"]) == ("allow", "ok"), record
+
+
+def test_a_server_that_speaks_first_is_heard_over_it(weir, secure_parent, origin, connect, authority):
+    def serve(conn):
+        conn.send(b"220 ready\r\n")
+        origins.silent_serve(conn)
+    port = origin(serve=serve).listen()
+    sock = connect(weir([tcp(NAME, port)], over_tls(secure_parent, authority)))
+    assert sock.connect("%s:%d" % (NAME, port)).status == 200
+    assert sock.read_until(lambda data: data == b"220 ready\r\n")
+
+
+def test_model_calls_have_their_own_tls_within_it(gateway, provider, secure_parent, authority):
+    g = gateway(config=through(secure_parent))
+    for _ in range(2):
+        assert g.messages().status == 200
+    assert set(secure_parent.asked) == {"127.0.0.1:%d" % provider.port}
+    assert flagged(g.weir.finals(2)[0])
+
+
+@pytest.mark.parametrize("name,roots", [("other.test", True), ("IP:127.0.0.1", False)], ids=["another's name", "unknown"])
+def test_who_is_not_the_parent_is_told_nothing(weir, upstream, connect, authority, net, name, roots):
+    parent = rig_parent.Parent(context=authority.context(name))
+    config = over_tls(parent, authority, credential="env:PARENT")
+    if not roots:
+        config.pop("tls")
+    proxy = weir([http(NAME)], config, environment={"PARENT": CREDENTIAL})
+    is_refusal(connect(proxy).get("http://%s/" % NAME), 502, "connect_failed")
+    assert proxy.finals(1)[0]["error"] == "the parent proxy's TLS is not to be trusted, or is none"
+    assert parent.asked == [] and not upstream.requests
+    parent.close()
+
+
+def test_a_plain_parent_where_tls_is_expected_is_none(weir, upstream, origin, connect):
+    def serve(conn):
+        conn.recv(1)
+        conn.send(b"HTTP/1.1 400 Bad request\r\n\r\n")
+        conn.close()
+    plain = origin(serve=serve)
+    proxy = weir([http(NAME)], {"upstream": {"proxy": "https://127.0.0.1:%d" % plain.listen()}})
+    is_refusal(connect(proxy).get("http://%s/" % NAME), 502, "connect_failed")
+    assert b"CONNECT" not in plain.bytes() and not upstream.requests
+
+
 # -- judged here
 
 def test_what_policy_refuses_is_never_asked_of_it(weir, parent, connect, dns):
@@ -225,7 +304,7 @@ def test_then_a_deny_rule_with_addresses_refuses_what_it_cannot_see(weir, parent
 
 @pytest.mark.command
 @pytest.mark.parametrize("upstream,code", [
-    ("{ proxy: 'https://proxy.test:3128' }", "bad_parent"), ("{ proxy: 'proxy.test:3128' }", "bad_parent"),
+    ("{ proxy: 'ftp://proxy.test:3128' }", "bad_parent"), ("{ proxy: 'proxy.test:3128' }", "bad_parent"),
     ("{ proxy: 'http://proxy.test/x' }", "bad_parent"),
     ("{ proxy: 'http://proxy.test:1', no_proxy: ['http://x'] }", "bad_no_proxy"),
     ("{ proxy: 'http://proxy.test:1', credential: env:PARENT }", "bad_credential")])
