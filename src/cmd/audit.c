@@ -13,6 +13,7 @@
 
 #include "base/log.h"
 #include "base/loop.h"
+#include "cmd/config.h"
 #include "cmd/main.h"
 #include "cmd/usage.h"
 
@@ -64,14 +65,17 @@ static const char help[] =
 
 enum { VERIFY = 1, TAIL = 2, STATS = 4, ALL = 7 };
 
-static const struct {
+static const char *const secrets_of_verify[] = { "audit", NULL };
+
+static const struct command {
 	const char *name;
 	unsigned bit;
 	int (*run)(struct audit_log *log, const struct audit_asked *o);
+	const char *const *secrets; /* of the configuration */
 } commands[] = {
-	{ "verify", VERIFY, audit_verify },
-	{ "tail", TAIL, audit_tail },
-	{ "stats", STATS, audit_stats },
+	{ "verify", VERIFY, audit_verify, secrets_of_verify },
+	{ "tail", TAIL, audit_tail, config_no_secrets },
+	{ "stats", STATS, audit_stats, config_no_secrets },
 };
 
 /* ---- options */
@@ -344,24 +348,14 @@ take_option(struct audit_asked *o, int c, char *const *argv)
 /* ---- which log */
 
 static int
-load_settings(struct audit_log *log, const char *config)
+load_settings(
+    struct audit_log *log, const struct audit_asked *o, const char *const *secrets)
 {
-	struct report rep;
+	int status = config_load(&log->settings, o->config, secrets);
 
-	if (config != NULL && access(config, R_OK) != 0) {
-		fprintf(stderr, "weir audit: %s: %s\n", config, strerror(errno));
-		return EXIT_NOINPUT;
-	}
-	report_init(&rep);
-	log->settings =
-	    config == NULL ? settings_laptop(&rep) : settings_load_file(config, &rep);
-	if (log->settings == NULL)
-		report_say(&rep);
-	report_fini(&rep);
-	if (log->settings == NULL)
-		return EXIT_CONFIG;
-	log->path = log->settings->audit_path;
-	return EXIT_YES;
+	if (status == EXIT_YES)
+		log->path = log->settings->audit_path;
+	return status;
 }
 
 static int
@@ -400,12 +394,12 @@ find_files(struct audit_log *log, const struct audit_asked *o)
 }
 
 static int
-find_log(struct audit_log *log, const struct audit_asked *o)
+find_log(struct audit_log *log, const struct command *c, const struct audit_asked *o)
 {
 	int status = EXIT_YES;
 
 	if (o->config != NULL || o->nfile == 0)
-		status = load_settings(log, o->config);
+		status = load_settings(log, o, c->secrets);
 	if (status != EXIT_YES)
 		return status;
 	if (o->nfile > 1)
@@ -424,7 +418,7 @@ run(size_t command, const struct audit_asked *o)
 	int status;
 
 	log_setup(LOG_WARN, LOG_TEXT); /* standard error is a person's here */
-	status = find_log(&log, o);
+	status = find_log(&log, &commands[command], o);
 	if (status == EXIT_YES)
 		status = commands[command].run(&log, o);
 	audit_files_free(&log.files);

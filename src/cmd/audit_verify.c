@@ -12,6 +12,7 @@
 #include "base/exit.h"
 #include "cmd/audit.h"
 #include "cmd/book_rows.h"
+#include "cmd/config.h"
 #include "cmd/input.h"
 #include "cmd/output.h"
 
@@ -215,9 +216,10 @@ resolve_key(struct verifying *v)
 	for (size_t i = 0; i < rep.n; i++)
 		fprintf(stderr, "weir audit: %s [%s]\n", rep.finding[i].text,
 		    rep.finding[i].code);
+	int status = v->reference != NULL ? EXIT_YES : config_status_of_reference(&rep);
 	report_fini(&rep);
 	buf_fini(&config);
-	return v->reference == NULL ? EXIT_CONFIG : EXIT_YES;
+	return status;
 }
 
 static int

@@ -10,26 +10,9 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "base/exit.h"
+#include "cmd/config.h"
+#include "cmd/usage.h"
 #include "ledger/sqlite.h"
-
-static int
-load_settings(struct books *b, const char *config)
-{
-	struct report rep;
-
-	if (config != NULL && access(config, R_OK) != 0) {
-		fprintf(stderr, "weir ledger: %s: %s\n", config, strerror(errno));
-		return EXIT_NOINPUT;
-	}
-	report_init(&rep);
-	b->settings =
-	    config == NULL ? settings_laptop(&rep) : settings_load_file(config, &rep);
-	if (b->settings == NULL)
-		report_say(&rep);
-	report_fini(&rep);
-	return b->settings == NULL ? EXIT_CONFIG : EXIT_YES;
-}
 
 /* Files that a writer makes belong to whom the ledger belongs to. */
 static void
@@ -65,19 +48,37 @@ find_file(struct books *b)
 	return status;
 }
 
+static int
+refuse_url(const char *url, bool is_option)
+{
+	static const char forms[] =
+	    "sqlite:PATH, redis://HOST:PORT/DB or redis+unix:PATH";
+
+	if (is_option)
+		return usage_refuse("ledger", "--ledger takes %s, not %s", forms, url);
+	fprintf(stderr,
+	    "weir ledger: the ledger of the configuration, %s, cannot be read from "
+	    "outside: only %s can\n",
+	    url, forms);
+	return EXIT_CONFIG;
+}
+
 int
 books_open(struct books *b, const char *config, const char *url)
 {
+	static const char *const wanted[] = { "ledger", NULL };
 	const struct settings *s;
 	int status;
 
 	*b = (struct books){ .at = { .uid = -1, .gid = -1 } };
-	if ((status = load_settings(b, config)) != EXIT_YES)
+	if ((status = config_load(&b->settings, config, wanted)) != EXIT_YES)
 		return status;
 	s = b->settings;
 	b->at.url = url != NULL ? url : s->ledger_url;
 	b->at.directory = url != NULL ? "." : s->state_dir;
 	b->at.password = (struct str){ s->ledger_password.bytes, s->ledger_password.n };
+	if (!reader_knows(b->at.url))
+		return refuse_url(b->at.url, url != NULL);
 	if ((status = find_file(b)) != EXIT_YES)
 		return status;
 	b->reader = reader_open(&b->at);

@@ -252,29 +252,15 @@ print_defaults(const struct options *o)
 	return EXIT_YES;
 }
 
-static bool
-is_argument(const struct options *o, const char *path)
-{
-	if (o->config != NULL && strcmp(o->config, path) == 0)
-		return true;
-	for (size_t i = 0; i < o->npolicy; i++)
-		if (strcmp(o->policy[i], path) == 0)
-			return true;
-	return false;
-}
-
 /* Was a file that the command line names not there to be read? */
 static bool
 is_input_missing(const struct options *o, const struct report *rep)
 {
-	for (size_t i = 0; i < rep->n; i++) {
-		const struct finding *f = &rep->finding[i];
-		if ((strcmp(f->code, "missing_file") == 0 ||
-			strcmp(f->code, "unreadable_file") == 0) &&
-		    is_argument(o, f->file))
-			return true;
-	}
-	return false;
+	bool is_missing = o->config != NULL && report_lacks(rep, o->config);
+
+	for (size_t i = 0; i < o->npolicy; i++)
+		is_missing |= report_lacks(rep, o->policy[i]);
+	return is_missing;
 }
 
 /* Are the files well, and only their policies not what their expectations say? */

@@ -11,6 +11,7 @@
 #include <sys/un.h>
 #include <unistd.h>
 
+#include "cmd/config.h"
 #include "cmd/main.h"
 #include "cmd/usage.h"
 #include "conf/settings.h"
@@ -43,7 +44,8 @@ static const char help[] =
     "      --token-file FILE arm: the token, in place of standard input\n"
     "      --help            this text\n"
     "\n"
-    "Exits 0 when it was done, 1 when weir says no, 69 when it does not answer.\n";
+    "Exits 0 when it was done, 1 when weir says no, 66 when a file cannot be read, 69\n"
+    "when weir does not answer, 78 when the configuration is wrong.\n";
 
 struct request {
 	const char *method;
@@ -303,26 +305,25 @@ run(const struct command *c, const char *path, const struct request *r)
 
 /* ---- where ---- */
 
-/* Owned; NULL after saying why. */
-static char *
-socket_of(const char *config)
+/* EXIT_YES with *path, which is the caller's; or how to end, after saying why. */
+static int
+socket_of(char **path, const char *config)
 {
-	struct report rep;
+	struct settings *s;
 	struct listen_at at;
-	char *path = NULL;
+	int code = config_load(&s, config, config_no_secrets);
 
-	report_init(&rep);
-	struct settings *s = settings_load_file(config, &rep);
-	if (s == NULL) /* what it warns of is check's to say, and run's */
-		report_say(&rep);
-	report_fini(&rep);
-	if (s != NULL && s->listen_admin.n > 0 &&
-	    listen_at_parse(&at, str_of(s->listen_admin.p[0])) && at.is_unix)
-		path = mem_strdup(at.path);
-	else if (s != NULL)
+	if (code != EXIT_YES)
+		return code;
+	if (s->listen_admin.n > 0 && listen_at_parse(&at, str_of(s->listen_admin.p[0])) &&
+	    at.is_unix) {
+		*path = mem_strdup(at.path);
+	} else {
 		fprintf(stderr, "weir ctl: %s has no listen.admin\n", config);
+		code = EXIT_CONFIG;
+	}
 	settings_free(s);
-	return path;
+	return code;
 }
 
 static const struct option options[] = {
@@ -386,11 +387,14 @@ cmd_ctl(int argc, char **argv)
 		fprintf(stderr, "weir ctl: %s: %s\n", token, strerror(errno));
 		return EXIT_NOINPUT;
 	}
-	if (config != NULL && (path = found = socket_of(config)) == NULL)
-		return EXIT_CONFIG;
-	if (path == NULL)
+	int code = EXIT_YES;
+	if (config != NULL && (code = socket_of(&found, config)) != EXIT_YES)
+		return code;
+	if (found != NULL)
+		path = found;
+	else if (path == NULL)
 		path = SOCKET;
-	int code = command_run(c, path, &argv[optind], words);
+	code = command_run(c, path, &argv[optind], words);
 	free(found);
 	return code;
 }

@@ -6,6 +6,7 @@
 #include <stdlib.h>
 #include <unistd.h>
 
+#include "cmd/config.h"
 #include "cmd/input.h"
 #include "cmd/main.h"
 #include "cmd/runtime.h"
@@ -181,16 +182,10 @@ take_provider(struct runtime *r, const struct provider *p)
 static int
 take_settings(struct env *e)
 {
-	struct report rep;
-	int code;
+	int code = config_load(&e->settings, e->config, config_no_secrets);
 
-	report_init(&rep);
-	e->settings = settings_load_file(e->config, &rep);
-	if (e->settings == NULL) /* what it warns of is check's to say, and run's */
-		report_say(&rep);
-	report_fini(&rep);
-	if (e->settings == NULL)
-		return EXIT_CONFIG;
+	if (code != EXIT_YES)
+		return code;
 	for (size_t i = 0; i < e->settings->gateway_providers.n; i++)
 		take_provider(&e->told, &e->settings->gateway_providers.p[i]);
 	code = at_of_listeners(

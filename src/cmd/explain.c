@@ -10,6 +10,7 @@
 #include "base/err.h"
 #include "base/loop.h"
 #include "cmd/batch.h"
+#include "cmd/config.h"
 #include "cmd/input.h"
 #include "cmd/lookup.h"
 #include "cmd/main.h"
@@ -207,19 +208,16 @@ explain_with(const struct options *o)
 {
 	struct report rep;
 	struct scene scene;
-	int status = EXIT_CONFIG;
+	int status;
 
-	if (o->config != NULL && access(o->config, R_OK) != 0) {
-		fprintf(stderr, "weir explain: %s cannot be read: %s\n", o->config,
-		    strerror(errno));
-		return EXIT_NOINPUT;
-	}
 	if (o->is_batch && o->config == NULL)
 		return batch_run(NULL);
 	report_init(&rep);
 	if (scene_load(&scene, o->config, &rep)) {
 		status = explain_in(o, &scene, &rep);
 		scene_fini(&scene);
+	} else {
+		status = config_status(&rep, o->config);
 	}
 	if (rep.errors > 0)
 		report_say(&rep);

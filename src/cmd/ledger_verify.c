@@ -11,6 +11,7 @@
 #include "base/exit.h"
 #include "base/map.h"
 #include "cmd/book_rows.h"
+#include "cmd/config.h"
 #include "cmd/ledger.h"
 #include "meter/cost.h"
 #include "meter/usage_json.h"
@@ -172,10 +173,12 @@ load_tables(struct check *c, const struct ledger_asked *o)
 
 		report_init(&rep);
 		int err = prices_load(&c->table[c->ntable], o->prices[c->ntable], &rep);
+		int status =
+		    err == 0 ? EXIT_YES : config_status(&rep, o->prices[c->ntable]);
 		report_say(&rep);
 		report_fini(&rep);
-		if (err != 0)
-			return EXIT_CONFIG;
+		if (status != EXIT_YES)
+			return status;
 	}
 	return EXIT_YES;
 }

@@ -7,6 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "cmd/config.h"
 #include "cmd/input.h"
 #include "cmd/main.h"
 #include "cmd/meter_batch.h"
@@ -66,21 +67,22 @@ static const struct {
 
 /* ---- files */
 
-/* False after saying why; no file is no table. */
-static bool
+/* EXIT_YES, or how to end after saying why; no file is no table. */
+static int
 load_prices(const char *path, struct prices **out)
 {
 	struct report rep;
-	bool is_loaded;
+	int status = EXIT_YES;
 
 	*out = NULL;
 	if (path == NULL)
-		return true;
+		return EXIT_YES;
 	report_init(&rep);
-	is_loaded = prices_load(out, path, &rep) == 0;
+	if (prices_load(out, path, &rep) != 0)
+		status = config_status(&rep, path);
 	report_say(&rep);
 	report_fini(&rep);
-	return is_loaded;
+	return status;
 }
 
 /* ---- one call */
@@ -350,8 +352,8 @@ cmd_meter(int argc, char **argv)
 
 	if (!read_options(argc, argv, &o, &code))
 		return code;
-	if (!load_prices(o.prices, &prices))
-		return EXIT_CONFIG;
+	if ((code = load_prices(o.prices, &prices)) != EXIT_YES)
+		return code;
 	code = o.is_batch ? meter_batch_run(prices, o.date)
 			  : meter_files(&o, prices, argv + optind);
 	prices_free(prices);

@@ -9,6 +9,7 @@
 #include <unistd.h>
 
 #include "audit/stream.h"
+#include "cmd/config.h"
 #include "cmd/main.h"
 #include "cmd/output.h"
 #include "cmd/usage.h"
@@ -41,8 +42,9 @@ static const char help[] =
     "\n"
     "A line is given out as soon as it is whole, so it can stand in a pipe.\n"
     "\n"
-    "Exits 0 when all was copied, 66 when the input cannot be read, 69 when the output\n"
-    "cannot be written, 78 when the key or the configuration cannot be had.\n";
+    "Exits 0 when all was copied, 66 when the input, the key or the configuration\n"
+    "cannot be read, 69 when the output cannot be written, 78 when the key or the\n"
+    "configuration is wrong.\n";
 
 struct options {
 	enum redact_as as;
@@ -115,7 +117,7 @@ redactor_of(const struct settings *s)
 
 /* What production refuses is no matter here; NULL after saying what is. */
 static struct redactor *
-redactor_configured(const struct options *o)
+redactor_configured(const struct options *o, int *status)
 {
 	struct redactor *r = NULL;
 	struct report rep;
@@ -134,21 +136,22 @@ redactor_configured(const struct options *o)
 	}
 	if (r == NULL)
 		report_say(&rep);
+	*status = config_status(&rep, o->config);
 	settings_free(s);
 	report_fini(&rep);
 	return r;
 }
 
-/* NULL after saying why. */
+/* NULL after saying why; *status is how to end then. */
 static struct redactor *
-redactor_for(const struct options *o)
+redactor_for(const struct options *o, int *status)
 {
 	struct redactor *r = NULL;
 	struct buf config;
 	struct report rep;
 
 	if (o->config != NULL)
-		return redactor_configured(o);
+		return redactor_configured(o, status);
 	if (o->key == NULL)
 		return redactor_new(STR_NONE, NULL);
 	buf_init(&config, (size_t)1 << 16);
@@ -158,6 +161,7 @@ redactor_for(const struct options *o)
 	if (s != NULL)
 		r = redactor_of(s);
 	say_why(&rep);
+	*status = config_status_of_reference(&rep);
 	settings_free(s);
 	report_fini(&rep);
 	buf_fini(&config);
@@ -346,13 +350,13 @@ int
 cmd_redact(int argc, char **argv)
 {
 	struct options o = { .as = REDACT_TEXT };
-	int code;
+	int code = EXIT_CONFIG;
 
 	if (!read_options(argc, argv, &o, &code))
 		return code;
-	struct redactor *r = redactor_for(&o);
+	struct redactor *r = redactor_for(&o, &code);
 	if (r == NULL)
-		return EXIT_CONFIG;
+		return code;
 	code = o.is_fingerprint ? fingerprint(r) : filter(r, &o);
 	redactor_free(r);
 	return code;

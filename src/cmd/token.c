@@ -14,6 +14,7 @@
 #include <unistd.h>
 
 #include "base/loop.h"
+#include "cmd/config.h"
 #include "cmd/input.h"
 #include "cmd/main.h"
 #include "cmd/newfile.h"
@@ -132,19 +133,16 @@ struct mint {
 static int
 load_config(struct mint *m)
 {
+	static const char *const wanted[] = { "sessions", NULL };
 	struct report rep;
+	int status;
 
 	if (m->o->config == NULL)
 		return EXIT_YES;
-	if (access(m->o->config, R_OK) != 0) {
-		fprintf(stderr, "weir token: %s cannot be read: %s\n", m->o->config,
-		    strerror(errno));
-		return EXIT_NOINPUT;
-	}
+	if ((status = config_load(&m->settings, m->o->config, wanted)) != EXIT_YES)
+		return status;
 	report_init(&rep);
-	m->settings = settings_load_file(m->o->config, &rep);
-	if (m->settings != NULL)
-		m->keys = keys_load(m->settings, &rep);
+	m->keys = keys_load(m->settings, &rep);
 	if (m->keys == NULL)
 		report_say(&rep);
 	report_fini(&rep);
@@ -164,6 +162,7 @@ read_key(struct mint *m)
 		    "token", "--key needs its --alg: HS256, RS256, ES256 ...");
 	report_init(&rep);
 	bool is_read = secret_read(&m->secret, &t, &n, ".", NULL, &rep);
+	int status = is_read ? EXIT_YES : config_status_of_reference(&rep);
 	if (!is_read)
 		report_say(&rep);
 	report_fini(&rep);
@@ -176,7 +175,7 @@ read_key(struct mint *m)
 			      : secret_weakness(m->alg, m->key);
 	if (why != NULL)
 		fprintf(stderr, "weir token: the secret is too weak: %s\n", why);
-	return is_read && why == NULL ? EXIT_YES : EXIT_CONFIG;
+	return why == NULL ? status : EXIT_CONFIG;
 }
 
 static bool

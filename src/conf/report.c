@@ -155,6 +155,19 @@ finding_print_text(const struct finding *f, struct buf *to)
 		buf_fmt(to, "    hint: %s\n", f->hint);
 }
 
+bool
+report_lacks(const struct report *r, const char *file)
+{
+	for (size_t i = 0; i < r->n; i++) {
+		const struct finding *f = &r->finding[i];
+		if ((strcmp(f->code, "missing_file") == 0 ||
+			strcmp(f->code, "unreadable_file") == 0) &&
+		    f->file != NULL && strcmp(f->file, file) == 0)
+			return true;
+	}
+	return false;
+}
+
 void
 report_print_text(const struct report *r, struct buf *to)
 {

@@ -47,6 +47,8 @@ void report_add(struct report *r, enum severity severity, struct mark mark,
 void report_vadd(struct report *r, enum severity severity, struct mark mark,
     struct str source, const char *code, const char *hint, const char *fmt, va_list ap)
     PRINTF_LIKE(7, 0);
+/* Was this file itself not there to be read? */
+bool report_lacks(const struct report *r, const char *file);
 /* "file:3:7: error: sentence [code]"; then line, caret and hint where there are any */
 void report_print_text(const struct report *r, struct buf *to);
 /* The same to standard error; nothing when there is nothing to mend. */

@@ -174,6 +174,34 @@ field_of(void *base, const struct row *row)
 	return (char *)base + row->offset;
 }
 
+/* Of the file's rows only: what stands in their blocks is wanted as they are. */
+static bool
+is_wanted(const struct loading *l, const char *key)
+{
+	for (size_t i = 0; l->wanted != NULL; i++) {
+		const char *wanted = l->wanted[i];
+		size_t n;
+
+		if (wanted == NULL)
+			return false;
+		n = strlen(wanted);
+		if (strncmp(key, wanted, n) == 0 && (key[n] == '\0' || key[n] == '.'))
+			return true;
+	}
+	return true;
+}
+
+static bool
+read_row(const struct loading *l, const struct rows *rows, const struct row *row,
+    const struct node *n, void *base)
+{
+	struct loading here = *l;
+
+	if (rows->where == NULL)
+		here.is_unwanted = !is_wanted(l, row->key);
+	return row->type->read(&here, row, n, field_of(base, row));
+}
+
 static bool
 read_behind(const struct loading *l, const struct rows *rows, const struct node *block,
     const char *prefix, void *base, enum written *written)
@@ -187,7 +215,7 @@ read_behind(const struct loading *l, const struct rows *rows, const struct node 
 		bool is_read = false;
 
 		if (row != NULL) {
-			is_read = row->type->read(l, row, n, field_of(base, row));
+			is_read = read_row(l, rows, row, n, base);
 			written[row - rows->row] = is_read ? WRITTEN_WELL : WRITTEN_BADLY;
 		} else if (!found.is_section) {
 			unknown_key(l, rows, n, prefix);

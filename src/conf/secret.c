@@ -304,23 +304,41 @@ static const struct {
 	{ "cred:", is_file_name, from_credentials },
 };
 
-static bool
-reference_read(const struct resolving *r, struct secret *out)
+/* -1 after reporting: it is of none of the kinds. */
+static int
+kind_of(const struct tree *t, const struct node *n, struct report *rep, struct str *rest)
 {
 	struct str text;
 
-	if (!node_str(r->t, r->n, r->rep, &text))
-		return false;
+	if (!node_str(t, n, rep, &text))
+		return -1;
 	for (size_t i = 0; i < sizeof(kinds) / sizeof(kinds[0]); i++) {
 		struct str scheme = str_of(kinds[i].scheme);
-		struct str rest = str_sub(text, scheme.n, text.n);
-		if (str_starts(text, scheme) && kinds[i].is_fit(rest))
-			return kinds[i].resolve(r, out, rest);
+		*rest = str_sub(text, scheme.n, text.n);
+		if (str_starts(text, scheme) && kinds[i].is_fit(*rest))
+			return (int)i;
 	}
-	node_error(r->t, r->n, r->rep, "secret_literal",
+	node_error(t, n, rep, "secret_literal",
 	    "write env:NAME, file:PATH or cred:NAME, and keep the secret there",
 	    "the value must be a reference: a secret itself never stands here");
-	return false;
+	return -1;
+}
+
+bool
+secret_is_reference(const struct tree *t, const struct node *n, struct report *rep)
+{
+	struct str rest;
+
+	return kind_of(t, n, rep, &rest) >= 0;
+}
+
+static bool
+reference_read(const struct resolving *r, struct secret *out)
+{
+	struct str rest;
+	int kind = kind_of(r->t, r->n, r->rep, &rest);
+
+	return kind >= 0 && kinds[kind].resolve(r, out, rest);
 }
 
 bool

@@ -50,6 +50,8 @@ struct secret_files {
  * reporting; n must be hidden (tree_hide) before. */
 bool secret_read(struct secret *out, const struct tree *t, const struct node *n,
     const char *directory, struct secret_files *files, struct report *rep);
+/* Is a reference written there?  False after reporting; nothing is resolved. */
+bool secret_is_reference(const struct tree *t, const struct node *n, struct report *rep);
 /* The same for a public key: no warning where every user can read the file. */
 bool secret_read_public(struct secret *out, const struct tree *t, const struct node *n,
     const char *directory, struct secret_files *files, struct report *rep);

@@ -576,6 +576,7 @@ settings_new(struct load *load)
 {
 	load->s = mem_zalloc(sizeof(*load->s));
 	load->s->tree = load->l.t;
+	load->s->is_part = load->l.wanted != NULL;
 	load->l.secret_files = &load->s->secret_files;
 	if (load->l.t != NULL) {
 		rows_hide(&load->l, &all_rows, load->l.t->root);
@@ -606,10 +607,12 @@ is_policy(const struct node *root)
 
 /* Takes the tree. */
 static struct settings *
-settings_load(struct tree *t, const char *directory, struct report *rep, bool is_whole,
-    size_t errors_before)
+settings_load(struct tree *t, const char *directory, const char *const *wanted,
+    struct report *rep, bool is_whole, size_t errors_before)
 {
-	struct load load = { .l = { .t = t, .directory = directory, .rep = rep } };
+	struct load load = {
+		.l = { .t = t, .directory = directory, .rep = rep, .wanted = wanted }
+	};
 
 	if (t == NULL)
 		return NULL;
@@ -645,19 +648,25 @@ settings_load_text(
 	size_t errors = rep->errors;
 
 	return settings_load(
-	    tree_read_text(name, text, rep), directory, rep, false, errors);
+	    tree_read_text(name, text, rep), directory, NULL, rep, false, errors);
+}
+
+struct settings *
+settings_load_part(const char *path, const char *const *wanted, struct report *rep)
+{
+	size_t errors = rep->errors;
+	char *directory = directory_of(path);
+	struct settings *s = settings_load(tree_read_file(path, TREE_CONFIG_MAX, rep),
+	    directory, wanted, rep, true, errors);
+
+	free(directory);
+	return s;
 }
 
 struct settings *
 settings_load_file(const char *path, struct report *rep)
 {
-	size_t errors = rep->errors;
-	char *directory = directory_of(path);
-	struct settings *s = settings_load(
-	    tree_read_file(path, TREE_CONFIG_MAX, rep), directory, rep, true, errors);
-
-	free(directory);
-	return s;
+	return settings_load_part(path, NULL, rep);
 }
 
 static void
@@ -691,7 +700,7 @@ settings_free(struct settings *s)
 void
 settings_secrets(const struct settings *s, secret_see *see, void *arg)
 {
-	assert(!s->is_pruned);
+	assert(!s->is_pruned && !s->is_part);
 	rows_show(&all_rows, s, see, arg);
 }
 

@@ -96,6 +96,7 @@ struct settings {
 
 	struct secret_files secret_files; /* that references named */
 	bool is_pruned;
+	bool is_part;      /* of settings_load_part(): not all secrets are there */
 	struct tree *tree; /* keeps marks and texts alive; NULL for defaults */
 };
 
@@ -106,13 +107,20 @@ struct settings {
  * they may be served.
  */
 struct settings *settings_load_file(const char *path, struct report *rep) MUST_CHECK;
+/*
+ * The same for a command that needs no secret, or few: only references of the rows in
+ * `wanted`, or of the sections, are resolved; NULL ends it.  All other secrets are
+ * absent, so nothing may be served by it, and nothing masked.
+ */
+struct settings *settings_load_part(
+    const char *path, const char *const *wanted, struct report *rep) MUST_CHECK;
 /* The values alone, as `weir explain --batch` has them. */
 struct settings *settings_load_text(const char *name, struct str text,
     const char *directory, struct report *rep) MUST_CHECK;
 /* What `weir run` serves without a configuration: this machine, and nobody else. */
 struct settings *settings_laptop(struct report *rep) MUST_CHECK;
 void settings_free(struct settings *s); /* wipes secrets */
-/* Each secret that a reference names, wherever it stands. */
+/* Each secret that a reference names, wherever it stands; not of a part. */
 void settings_secrets(const struct settings *s, secret_see *see, void *arg);
 /* Wipes and frees what can be reloaded: settings_not_reloadable() wants none of it. */
 void settings_prune(struct settings *s);

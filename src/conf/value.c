@@ -404,6 +404,8 @@ reference_read(
     const struct loading *l, const struct row *row, const struct node *n, void *field)
 {
 	(void)row;
+	if (l->is_unwanted)
+		return secret_is_reference(l->t, n, l->rep);
 	return secret_read(field, l->t, n, l->directory, l->secret_files, l->rep);
 }
 
@@ -412,6 +414,8 @@ public_key_read(
     const struct loading *l, const struct row *row, const struct node *n, void *field)
 {
 	(void)row;
+	if (l->is_unwanted)
+		return secret_is_reference(l->t, n, l->rep);
 	return secret_read_public(field, l->t, n, l->directory, l->secret_files, l->rep);
 }
 
@@ -420,6 +424,8 @@ ca_key_read(
     const struct loading *l, const struct row *row, const struct node *n, void *field)
 {
 	(void)row;
+	if (l->is_unwanted)
+		return secret_is_reference(l->t, n, l->rep);
 	return secret_read_grave(field, l->t, n, l->directory, l->secret_files, l->rep);
 }
 

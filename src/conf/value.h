@@ -17,6 +17,10 @@ struct loading {
 	const char *directory; /* absolute; relative paths begin here */
 	struct report *rep;
 	struct secret_files *secret_files; /* NULL: nobody wants to know */
+	/* The rows whose references are resolved, or the sections they are in; NULL ends
+	 * it.  NULL itself: all. */
+	const char *const *wanted;
+	bool is_unwanted; /* what is read now is none of them */
 };
 
 struct row;

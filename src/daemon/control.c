@@ -986,11 +986,6 @@ load_first(struct control *c)
 	struct report rep;
 	struct settings *set;
 
-	if (c->o->config != NULL && access(c->o->config, R_OK) != 0) {
-		log_error("the configuration cannot be read", "path", c->o->config, "err",
-		    strerror(errno));
-		return EXIT_NOINPUT;
-	}
 	report_init(&rep);
 	set = load_settings(c, &rep);
 	if (set != NULL) {
@@ -998,8 +993,11 @@ load_first(struct control *c)
 		c->snapshot = load_snapshot(c, set, &rep);
 	}
 	report_say(&rep);
+	bool is_missing = c->o->config != NULL && report_lacks(&rep, c->o->config);
 	report_fini(&rep);
-	return c->snapshot != NULL ? remember_begun(c) : EXIT_CONFIG;
+	if (c->snapshot != NULL)
+		return remember_begun(c);
+	return is_missing ? EXIT_NOINPUT : EXIT_CONFIG;
 }
 
 int

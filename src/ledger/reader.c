@@ -38,16 +38,34 @@ of_this_version(struct reader *r, const char *url)
 	return NULL;
 }
 
+#define SCHEMES (sizeof(schemes) / sizeof(*schemes))
+
+/* SCHEMES: none. */
+static size_t
+scheme_of(struct str url)
+{
+	size_t i = 0;
+
+	while (i < SCHEMES && !str_starts(url, schemes[i].scheme))
+		i++;
+	return i;
+}
+
+bool
+reader_knows(const char *url)
+{
+	return scheme_of(str_of(url)) < SCHEMES;
+}
+
 struct reader *
 reader_open(const struct ledger_options *o)
 {
 	struct str url = str_of(o->url);
+	size_t i = scheme_of(url);
 
-	for (size_t i = 0; i < sizeof(schemes) / sizeof(*schemes); i++)
-		if (str_starts(url, schemes[i].scheme))
-			return of_this_version(
-			    schemes[i].open(str_sub(url, schemes[i].scheme.n, url.n), o),
-			    o->url);
+	if (i < SCHEMES)
+		return of_this_version(
+		    schemes[i].open(str_sub(url, schemes[i].scheme.n, url.n), o), o->url);
 	log_error("this ledger cannot be read from outside", "url", o->url);
 	return NULL;
 }

@@ -16,6 +16,8 @@ struct reader;
 typedef void reader_row(void *arg, struct str key, const void *row);
 
 /* NULL after logging why: it cannot be read, or it is of another version. */
+/* Has it a form that reader_open() takes? */
+bool reader_knows(const char *url);
 struct reader *reader_open(const struct ledger_options *o) MUST_CHECK;
 void reader_close(struct reader *r);
 /* Every row of a kind, in no order; false after logging why: not all were seen. */

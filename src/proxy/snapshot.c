@@ -3,6 +3,7 @@
  */
 #include "proxy/snapshot.h"
 
+#include <assert.h>
 #include <stdlib.h>
 
 #include "audit/checkpoint.h"
@@ -299,6 +300,7 @@ snapshot_new(struct settings *set, const struct snapshot_inputs *in, struct repo
 	struct snapshot *s = mem_zalloc(sizeof(*s));
 	size_t errors = rep->errors;
 
+	assert(!set->is_part);
 	atomic_init(&s->refs, 1);
 	s->generation = in->generation;
 	s->settings = set;

@@ -2,12 +2,14 @@
 import base64
 import html
 import json
+import pathlib
 import re
 import subprocess
 import urllib.parse
 
 import pytest
 
+from rig.ledger import Ledger
 from rig.weir import binary
 
 POLICY = {"policy": "case", "deny": [{"host": "denied.test"}], "allow": [
@@ -26,6 +28,83 @@ def config(tmp_path):
     path = tmp_path / "weir.yaml"
     path.write_text(json.dumps({"production": False, "listen": {"proxy": ["127.0.0.1:3128"]}, "policies": ["policy.yaml"]}))
     return str(path)
+
+
+# -- the configuration, and other files that a command line names
+
+ABSENT = "absent.yaml"
+
+
+@pytest.mark.parametrize("arguments", [
+    ["run", "-c", ABSENT], ["check", "-c", ABSENT], ["check", ABSENT], ["explain", "-c", ABSENT, "a.test:443"],
+    ["redact", "-c", ABSENT], ["redact", "--key", "file:absent"], ["redact", "--key", "env:WEIR_TEST_ABSENT"],
+    ["token", "mint", "-c", ABSENT, "--sid", "s"], ["token", "show", "-c", ABSENT, "x"],
+    ["token", "mint", "--key", "file:absent", "--alg", "HS256", "--issuer", "a", "--sid", "s"],
+    ["meter", "--prices", ABSENT, "a", "b"], ["ledger", "sessions", "-c", ABSENT], ["ledger", "verify", "--prices", ABSENT],
+    ["audit", "tail", "-c", ABSENT], ["audit", "verify", "--key", "file:absent", "/dev/null"], ["env", "-c", ABSENT],
+    ["ctl", "-c", ABSENT, "status"], ["run", "-c", "."], ["explain", "-c", ".", "a.test:443"], ["env", "-c", "."],
+    ["audit", "tail", "-c", "."], ["redact", "-c", "."], ["token", "show", "-c", ".", "x"],
+], ids=" ".join)
+def test_a_file_that_is_named_and_cannot_be_read_is_66(tmp_path, arguments):
+    if arguments[:2] == ["ledger", "verify"]:
+        Ledger(tmp_path / "ledger.db").close()
+        arguments = [*arguments, "--ledger", "sqlite:ledger.db"]
+    told = weir(*arguments, given="", cwd=tmp_path)
+    assert told.returncode == 66 and told.stdout in ("", "failed: 1 error\n"), told
+    assert "absent" in told.stderr.lower() or "directory" in told.stderr
+
+
+@pytest.fixture
+def locked(tmp_path):
+    """Every secret of it is somewhere else."""
+    (tmp_path / "policy.yaml").write_text(json.dumps(POLICY))
+    (tmp_path / "audit.jsonl").write_text("")
+    Ledger(tmp_path / "ledger.db").close()
+    path = tmp_path / "weir.yaml"
+    path.write_text(json.dumps({
+        "production": False, "policies": ["policy.yaml"], "state_dir": ".", "audit": {"path": "audit.jsonl", "key": "env:NO_AUDIT"},
+        "listen": {"proxy": ["127.0.0.1:3128"], "admin": ["unix:admin.sock"]}, "redact": {"key": "env:NO_REDACT"},
+        "credentials": {"forge": {"value": "env:NO_FORGE", "hosts": ["forge.test"]}}, "ledger": {"url": "sqlite:ledger.db"},
+        "tls": {"intercept": {"cert": "file:no.pem", "key": "file:no.key"}},
+        "sessions": {"keys": [{"issuer": "app", "alg": "HS256", "secret": "env:NO_SESSION"}]}}))
+    return str(path)
+
+
+@pytest.mark.parametrize("command,words", [
+    (["env"], []), (["audit", "tail"], []), (["audit", "stats"], []), (["ledger", "sessions"], []), (["ctl"], ["status"]),
+], ids=lambda a: " ".join(a) if isinstance(a, list) else "")
+def test_a_command_that_needs_no_secret_asks_for_none(locked, command, words):
+    told = weir(*command, "-c", locked, *words)
+    assert told.returncode == (69 if command == ["ctl"] else 0) and "secret" not in told.stderr, told
+
+
+@pytest.mark.parametrize("arguments,named", [
+    (["run"], "NO_FORGE"), (["check"], "NO_FORGE"), (["explain", "a.test:443"], "NO_FORGE"), (["redact"], "NO_FORGE"),
+    (["audit", "verify"], "NO_AUDIT"), (["token", "mint", "--sid", "s"], "NO_SESSION"),
+], ids=lambda a: " ".join(a) if isinstance(a, list) else "")
+def test_a_command_that_needs_a_secret_does_not_run_without_it(locked, arguments, named):
+    told = weir(*arguments, "-c", locked, given="")
+    assert told.returncode == 78 and named in told.stderr and "secret_missing" in told.stderr, told
+    if arguments[0] in ("audit", "token"):
+        assert "NO_FORGE" not in told.stderr
+
+
+def test_a_secret_written_out_is_refused_by_whatever_reads_the_file(locked):
+    path = pathlib.Path(locked)
+    words = "w" * 12
+    path.write_text(path.read_text().replace("env:NO_FORGE", words))
+    told = weir("env", "-c", locked)
+    assert told.returncode == 78 and "secret_literal" in told.stderr and words not in told.stderr
+
+
+@pytest.mark.parametrize("url", ["foo:bar", "memory:", "ledger.db"])
+def test_what_is_no_ledger_is_told_from_one_that_is_away(config, tmp_path, url):
+    told = weir("ledger", "sessions", "--ledger", url, cwd=tmp_path)
+    assert told.returncode == 64 and "--ledger takes sqlite:PATH" in told.stderr and url in told.stderr
+    path = tmp_path / "weir.yaml"
+    path.write_text(json.dumps(dict(json.loads(path.read_text()), ledger={"url": url})))
+    told = weir("ledger", "sessions", "-c", str(path))
+    assert told.returncode == 78 and url in told.stderr
 
 
 # -- explain
@@ -205,14 +284,14 @@ def test_redact_knows_forms(kind, given, stays):
         json.loads(told.stdout)
 
 
-@pytest.mark.parametrize("arguments, words", [
-    (["--key", "file:/nowhere/at-all"], "weir redact: file:/nowhere/at-all: No such file or directory [secret_missing]\n"),
-    (["--key", "hunter" "2hunter2"], "write env:NAME, file:PATH or cred:NAME"),
-    (["--key", "env:HOME", "--key-id", "a b"], "redact.id consists of letters"),
+@pytest.mark.parametrize("arguments, words, status", [
+    (["--key", "file:/nowhere/at-all"], "weir redact: file:/nowhere/at-all: No such file or directory [secret_missing]\n", 66),
+    (["--key", "hunter" "2hunter2"], "write env:NAME, file:PATH or cred:NAME", 78),
+    (["--key", "env:HOME", "--key-id", "a b"], "redact.id consists of letters", 78),
 ], ids=["missing", "literal", "id"])
-def test_a_wrong_key_of_redact_is_told_without_an_invented_file(arguments, words):
+def test_a_wrong_key_of_redact_is_told_without_an_invented_file(arguments, words, status):
     told = weir("redact", *arguments, given="")
-    assert told.returncode == 78 and words in told.stderr
+    assert told.returncode == status and words in told.stderr
     assert "--key:1" not in told.stderr and "{" not in told.stderr and "hunter" not in told.stderr
 
 
@@ -241,7 +320,7 @@ def test_redact_with_a_configuration_masks_what_it_names_in_any_encoding(tmp_pat
     assert told.returncode == 0 and told.stdout == "\n".join(["say %s now" % mark] * len(forms))
     assert weir("redact", given="say %s now" % held).stdout == "say %s now" % held
     assert weir("redact", *config, "--key", "env:HOME", given="").returncode == 64
-    assert weir("redact", "-c", str(tmp_path / "none.yaml"), given="").returncode == 78
+    assert weir("redact", "-c", str(tmp_path / "none.yaml"), given="").returncode == 66
 
 
 def test_help_version_and_usage():

@@ -265,7 +265,7 @@ def test_a_bill_that_cannot_be_read_says_where(run, bill, line):
 def test_how_it_ends_says_what_was_missing(books, run, tmp_path):
     assert run("sessions", url="sqlite:nowhere.db").returncode == 66
     assert run("reconcile", "nowhere.csv").returncode == 66
-    assert run("verify", "--prices", "nowhere.json").returncode == 78
+    assert run("verify", "--prices", "nowhere.json").returncode == 66
     assert run("sessions", url="redis+unix:%s/redis.sock" % tmp_path).returncode == 69
     assert run("sessions", "-c", "nowhere.yaml", url=books.url).returncode == 66
     for wrong in (["rebuild"], ["show", "acme"], ["sessions", "x"], ["forget", "acme", "--days", "0"], []):
