@@ -4,6 +4,8 @@
  * As it is, in hexadecimal, in base64 (both alphabets, behind none, one or two bytes of
  * something else), and as URLs (in URLs, too), JSON and HTML escape single characters of
  * it, or all.
+ *
+ * Pure; any thread.
  */
 #ifndef WEIR_AUDIT_GUISE_H
 #define WEIR_AUDIT_GUISE_H

@@ -4,6 +4,8 @@
  * Whoever looks for something sees the text, and what it says when its percent escapes,
  * those of JSON or those of HTML are undone, twice over; what he finds there is brought
  * back to the bytes that say it.
+ *
+ * Pure; any thread.
  */
 #ifndef WEIR_AUDIT_HITS_H
 #define WEIR_AUDIT_HITS_H

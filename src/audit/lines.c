@@ -58,12 +58,14 @@ static void
 give(struct lines *l, size_t end, struct audit_line *out)
 {
 	uint64_t bytes = l->thrown + (end - l->at);
+	bool is_ended = end<l->held.n, is_too_long = bytes> LINES_MAX;
 
 	*out = (struct audit_line){
 		.text = str_sub(buf_view(&l->held), l->at, end - l->at),
 		.bytes = bytes,
 		.number = ++l->number,
-		.is_ended = end<l->held.n, .is_too_long = bytes> LINES_MAX,
+		.is_ended = is_ended,
+		.is_too_long = is_too_long,
 	};
 	if (out->is_too_long)
 		out->text = STR_NONE;

@@ -14,7 +14,6 @@
 
 #include "base/log.h"
 
-#define TAIL_ROOM ((size_t)2 << 20)  /* what logfile_tail() gives fits */
 #define TAIL_MAX ((size_t)256 << 10) /* more than two of the longest lines */
 #define PATIENCE_MS 500
 
@@ -213,7 +212,7 @@ logfile_end_line(const struct logfile *f)
 	struct buf end;
 	bool is_all;
 
-	buf_init(&end, TAIL_ROOM);
+	buf_init(&end, LOGFILE_TAIL_ROOM);
 	if (logfile_tail(f, &end, &is_all) == 0 && end.n > 0 && end.p[end.n - 1] != '\n')
 		(void)logfile_write(f, STR("\n"));
 	buf_fini(&end);

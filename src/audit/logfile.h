@@ -12,6 +12,8 @@
 
 #include "base/str.h"
 
+#define LOGFILE_TAIL_ROOM ((size_t)2 << 20) /* what logfile_tail() gives fits */
+
 struct logfile {
 	const char *path; /* "-": stdout; the journal's */
 	int fd;
@@ -50,8 +52,8 @@ void logfile_take_back(const struct logfile *f, size_t n);
 void logfile_end_line(const struct logfile *f);
 bool logfile_sync(const struct logfile *f) MUST_CHECK;
 
+off_t logfile_size(const struct logfile *f); /* in bytes; 0: no regular file */
 /* Another file stands at the path now, or none. */
-off_t logfile_size(const struct logfile *f);
 bool logfile_is_moved(const struct logfile *f);
 /* What is written now can be read by nobody: the last name of the file is gone. */
 bool logfile_is_removed(const struct logfile *f);

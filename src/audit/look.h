@@ -5,6 +5,8 @@
  * userinfo of a URL, in a line of a password file, in a private key's block.
  * Each look is at one place of a line and costs no more than what it takes or a
  * bounded window; what it cost is added to the scan's work.
+ *
+ * The scan's thread.
  */
 #ifndef WEIR_AUDIT_LOOK_H
 #define WEIR_AUDIT_LOOK_H

@@ -5,6 +5,8 @@
  * controls, line separators and what turns the direction of writing become
  * \uXXXX, a byte that is no UTF-8 becomes \u00XX.  Text is cut after it was
  * redacted, on a character's boundary, and ends with an ellipsis then.
+ *
+ * One thread.  What does not fit into `to` leaves that over.
  */
 #ifndef WEIR_AUDIT_QUOTE_H
 #define WEIR_AUDIT_QUOTE_H

@@ -20,7 +20,7 @@
 #define ERROR_MAX 512
 #define SYSTEM_TEXT_MAX 1024
 
-static const char *const kinds[] = {
+const char *const record_kinds[] = {
 	[RECORD_CONNECT] = "connect",
 	[RECORD_HTTP] = "http",
 	[RECORD_GATEWAY] = "gateway",
@@ -28,12 +28,14 @@ static const char *const kinds[] = {
 	[RECORD_DNS] = "dns",
 	[RECORD_TRANSPARENT] = "transparent",
 	[RECORD_SYSTEM] = "system",
+	NULL,
 };
 
-static const char *const phases[] = {
+const char *const record_phases[] = {
 	[RECORD_FINAL] = "final",
 	[RECORD_OPEN] = "open",
 	[RECORD_PROGRESS] = "progress",
+	NULL,
 };
 
 static void
@@ -451,8 +453,8 @@ record_print(const struct record *r, const struct redactor *redactor, struct buf
 	quote_name(&q, "id", r->id);
 	quote_name(&q, "parent", r->parent);
 	quote_number(&q, "seq", r->seq);
-	quote_name(&q, "kind", kinds[r->kind]);
-	quote_name(&q, "phase", phases[r->phase]);
+	quote_name(&q, "kind", record_kinds[r->kind]);
+	quote_name(&q, "phase", record_phases[r->phase]);
 	put_decision(&q, r);
 	put_session(&q, r);
 	put_client(&q, r);
@@ -480,7 +482,7 @@ record_print_system(usec ts, uint64_t seq, const char *event,
 	quoter_init(&q, redactor, to);
 	put_begin(&q, ts);
 	quote_number(&q, "seq", seq);
-	quote_name(&q, "kind", kinds[RECORD_SYSTEM]);
+	quote_name(&q, "kind", record_kinds[RECORD_SYSTEM]);
 	quote_name(&q, "phase", "final");
 	quote_name(&q, "event", event);
 	va_start(pairs, to);

@@ -24,6 +24,8 @@ enum record_kind {
 	RECORD_TRANSPARENT,
 	RECORD_SYSTEM
 };
+/* Their words, in that order; NULL ends them. */
+extern const char *const record_kinds[], *const record_phases[];
 
 #define EXCHANGE_ID 27 /* 26 base32 characters and a NUL */
 #define RECORD_FLAGS 16

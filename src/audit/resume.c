@@ -14,8 +14,7 @@
 #include "base/count.h"
 #include "base/log.h"
 
-#define TAIL_ROOM ((size_t)2 << 20) /* what logfile_tail() gives fits */
-#define TORN_MOST 16                /* each is one time that weir died while it wrote */
+#define TORN_MOST 16 /* each is one time that weir died while it wrote */
 
 /* A line that was torn by a crash stays and is named, outside of the chain. */
 static void
@@ -94,7 +93,7 @@ read_tail(struct batch *b, char head[static CHAIN_HEX])
 	bool is_all;
 	int error;
 
-	buf_init(&end, TAIL_ROOM);
+	buf_init(&end, LOGFILE_TAIL_ROOM);
 	error = logfile_tail(&b->file, &end, &is_all);
 	if (error == 0 && end.n > 0)
 		error = go_on_from(b, buf_view(&end), is_all, head);

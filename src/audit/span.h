@@ -3,6 +3,8 @@
  *
  * Found by several eyes in any order; spans_merge() sorts them and joins those
  * that overlap, so that printing is one walk.
+ *
+ * One thread; the secrets in them are wiped with them.
  */
 #ifndef WEIR_AUDIT_SPAN_H
 #define WEIR_AUDIT_SPAN_H

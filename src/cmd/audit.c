@@ -11,6 +11,7 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "audit/record.h"
 #include "base/log.h"
 #include "base/loop.h"
 #include "cmd/config.h"
@@ -295,9 +296,6 @@ static bool
 take_value(struct audit_asked *o, int c)
 {
 	static const char *const decisions[] = { "allow", "deny", NULL };
-	static const char *const phases[] = { "open", "progress", "final", NULL };
-	static const char *const kinds[] = { "connect", "http", "gateway", "dns",
-		"socks5", "transparent", "admin", "system", NULL };
 	static const char *const bys[] = { "reason", "host", "session", "tenant", "rule",
 		"decision", "model", "hour", NULL };
 
@@ -316,9 +314,9 @@ take_value(struct audit_asked *o, int c)
 	case OPTION_DECISION:
 		return read_word(optarg, decisions, &o->decision);
 	case OPTION_PHASE:
-		return read_word(optarg, phases, &o->phase);
+		return read_word(optarg, record_phases, &o->phase);
 	case OPTION_KIND:
-		return read_word(optarg, kinds, &o->kind);
+		return read_word(optarg, record_kinds, &o->kind);
 	case OPTION_BY:
 		return read_word(optarg, bys, &o->by);
 	case OPTION_COLOR:

@@ -33,7 +33,7 @@ struct leaf *leaf_load(struct str cert, struct str key, const char **why);
 int64_t leaf_expires_s(const struct leaf *leaf);
 
 /* A new certificate; it is good from an hour before `now_s` (clocks differ) for a week,
- * and never longer than its CA.  NULL: the CA is over. */
+ * and never longer than its CA.  NULL: the CA is over, or OpenSSL made none. */
 struct leaf *leaf_make(struct ca *ca, const struct host *name, int64_t now_s);
 struct leaf *leaf_ref(struct leaf *leaf);
 void leaf_unref(struct leaf *leaf);                    /* NULL is fine */

@@ -1,6 +1,8 @@
 /*
  * dns_reply.h - what the DNS door says: a reason as a response code, a message in its
  * frame
+ *
+ * Pure; any thread.  Cannot fail: an answer that does not fit is a truncated one.
  */
 #ifndef WEIR_PROXY_DNS_REPLY_H
 #define WEIR_PROXY_DNS_REPLY_H

@@ -2,7 +2,8 @@
  * gateway_way.h - the way of a request to a provider
  *
  * GREET -> DECIDE -> BODY -> RESERVE -> RESOLVE -> DIAL -> SHAKE -> CARRY -> RECORD: what
- * the request asks for is known, and paid for, before anybody is dialled.
+ * the request asks for is known, and paid for, before anybody is dialled.  A constant;
+ * any thread.
  */
 #ifndef WEIR_PROXY_GATEWAY_WAY_H
 #define WEIR_PROXY_GATEWAY_WAY_H

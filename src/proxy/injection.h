@@ -5,6 +5,8 @@
  * The client's own credentials do not pass beside it: data must not leave into somebody
  * else's account.  A placeholder is swapped where a field's value has it; anywhere else,
  * or towards a host that it is not for, the request is refused.
+ *
+ * Pure; any thread.  What is put into a buffer and does not fit leaves that over.
  */
 #ifndef WEIR_PROXY_INJECTION_H
 #define WEIR_PROXY_INJECTION_H

@@ -6,6 +6,8 @@
  * read of it.  From there on the requests inside are exchanges of their own, and the
  * CONNECT is their parent.  An origin that is not proved is told inside, to each request
  * that policy lets through: nothing is ever passed on unseen instead.
+ *
+ * The connection's worker.
  */
 #ifndef WEIR_PROXY_INTERCEPT_H
 #define WEIR_PROXY_INTERCEPT_H

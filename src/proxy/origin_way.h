@@ -1,8 +1,10 @@
 /*
  * origin_way.h - the way of a request to an origin
  *
- * GREET -> WHO -> DECIDE -> RESOLVE -> DIAL -> JUDGE -> CARRY -> RECORD: nothing is
- * looked up that no rule admits, and nothing sent before all of it is judged.
+ * (SECURE ->) GREET -> WHO -> HEAR -> DECIDE -> RESOLVE -> LITERAL -> DIAL -> JUDGE ->
+ * OPEN -> CARRY -> RECORD: nothing is looked up that no rule admits, and nothing sent
+ * before all of it is judged.  A tunnel whose requests are to be seen goes over PROVE,
+ * LEAF and ACCEPT to a GREET inside.  A constant; any thread.
  */
 #ifndef WEIR_PROXY_ORIGIN_WAY_H
 #define WEIR_PROXY_ORIGIN_WAY_H

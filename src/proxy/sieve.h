@@ -6,6 +6,8 @@
  * or its name.  A head is looked at whole.  Of a body only what was looked at is given
  * out: what could be the beginning of a held secret waits for more, and under `dlp` the
  * body goes on in pieces, each looked at together with the end of the one before.
+ *
+ * An exchange's; its worker's alone.
  */
 #ifndef WEIR_PROXY_SIEVE_H
 #define WEIR_PROXY_SIEVE_H

@@ -214,7 +214,7 @@ def test_what_cannot_be_looked_at_has_its_exit_status(tmp_path, config):
     assert audit("verify", tmp_path / "log", "--key", "env:NOT_THERE").returncode == 66
     assert audit("verify", tmp_path / "log", "--public-key", tmp_path / "log").returncode == 78
     for wrong in (["verify", "--by", "host"], ["tail", "--head", "0" * 64], ["stats", "--by", "moon"], ["weigh"], [],
-                  ["tail", "--since", "2031-02-30"], ["tail", "-n", "-1"], ["verify", "--head", "abc"]):
+                  ["tail", "--since", "2031-02-30"], ["tail", "--kind", "admin"], ["tail", "-n", "-1"], ["verify", "--head", "abc"]):
         assert audit(*wrong).returncode == 64, wrong
 
 
