@@ -439,11 +439,10 @@ judge_request(const struct facts *f, const struct rule *r, const char **why)
 		case REWRITES_NOTHING:
 			break;
 		case REWRITES_METHOD:
-			*why =
-			    "a field or query key would change the method at the origin";
+			*why = rewrite_why(REWRITES_METHOD);
 			return REASON_METHOD_NOT_ALLOWED;
 		case REWRITES_PATH:
-			*why = "a field would change the path at the origin";
+			*why = rewrite_why(REWRITES_PATH);
 			return REASON_PATH_NOT_ALLOWED;
 		}
 	*why = "the rule does not let websocket be spoken";

@@ -165,3 +165,17 @@ rewrite_strip_query(struct buf *out, struct str query)
 		buf_str(out, pair);
 	}
 }
+
+const char *
+rewrite_why(enum rewrite what)
+{
+	switch (what) {
+	case REWRITES_NOTHING:
+		break;
+	case REWRITES_METHOD:
+		return "a field or query key would change the method at the origin";
+	case REWRITES_PATH:
+		return "a field would change the path at the origin";
+	}
+	return NULL;
+}

@@ -19,6 +19,9 @@ enum rewrite rewrite_find(const struct http_head *head, struct str query);
 
 #define REWRITE_KEY_MAX 64 /* decoded; no key that anybody looks for is near it */
 
+/* A sentence, for the client too. */
+const char *rewrite_why(enum rewrite what);
+
 /* Takes the next key off a query, in `text` as origins read it; empty when it is longer.
  * False: there is none. */
 bool rewrite_next_key(

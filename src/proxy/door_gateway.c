@@ -195,7 +195,9 @@ is_told(const struct exchange *x)
 	       (row->type == TYPE_MALFORMED || x->reason == REASON_HOSTED_TOOL_DENIED ||
 		   x->reason == REASON_OBJECT_NOT_OWNED ||
 		   x->reason == REASON_ENDPOINT_NOT_METERED ||
-		   x->reason == REASON_MODEL_UNPRICED);
+		   x->reason == REASON_MODEL_UNPRICED ||
+		   (x->reason == REASON_CREDENTIAL_REFUSED && x->spend != NULL &&
+		       x->spend->call.error == CALL_FOREIGN_KEY));
 }
 
 static bool

@@ -4,6 +4,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "policy/rewrite.h"
 #include "proxy/advice.h"
 #include "proxy/conn.h"
 #include "proxy/origin_way.h"
@@ -151,7 +152,12 @@ is_told(const struct exchange *x)
 	case REASON_METERED_HOST: /* the base URL */
 		return x->error != NULL;
 	case REASON_PATH_NOT_ALLOWED:
-		return x->error != NULL && !path_is_canonical(x->ask.path);
+		return x->error != NULL && (!path_is_canonical(x->ask.path) ||
+					       x->error == rewrite_why(REWRITES_PATH));
+	case REASON_METHOD_NOT_ALLOWED:
+		return x->error == rewrite_why(REWRITES_METHOD);
+	case REASON_CREDENTIAL_REFUSED:
+		return injection_tells(x->error);
 	}
 	return false;
 }

@@ -12,6 +12,32 @@
 
 #define BASIC_MAX ((size_t)(AUTH_MAX + SECRET_MAX) * 2)
 
+/* ---- what the client may be told */
+
+static const char in_url[] =
+    "a placeholder stands in the URL, where nothing is put in its place";
+static const char in_name[] = "a placeholder stands in the name of a field";
+static const char not_here[] = "a placeholder stands for what may not go to this host";
+static const char unnamed[] =
+    "a placeholder stands in a field that its rule does not name";
+static const char another[] = "the client brought a credential of its own, beside the "
+			      "one that belongs here";
+static const char nobody[] = "nobody answers for a request without a session";
+
+bool
+injection_tells(const char *why)
+{
+	const char *const told[] = { in_url, in_name, not_here, unnamed, another,
+		nobody };
+
+	for (size_t i = 0; i < sizeof(told) / sizeof(told[0]); i++)
+		if (why == told[i])
+			return true;
+	return false;
+}
+
+/* ---- what a value holds */
+
 static bool
 holds(struct str text, struct str what)
 {
@@ -53,19 +79,17 @@ stray(const struct injection *i, const struct injection_ask *ask,
 	struct str what = item->placeholder;
 
 	if (holds(ask->path, what) || holds(ask->query, what))
-		return "a placeholder stands in the URL, where nothing is put in its "
-		       "place";
+		return in_url;
 	for (size_t k = 0; k < ask->head->nfield; k++) {
 		const struct http_field *f = &ask->head->field[k];
 		if (holds(f->name, what))
-			return "a placeholder stands in the name of a field";
+			return in_name;
 		if (!value_holds(f->value, what, ask->arena))
 			continue;
 		if (!is_ours)
-			return "a placeholder stands for what may not go to this host";
+			return not_here;
 		if (!is_rewritten(i, f->name))
-			return "a placeholder stands in a field that its rule does not "
-			       "name";
+			return unnamed;
 	}
 	return NULL;
 }
@@ -94,9 +118,6 @@ has_own_key(struct str query)
 static const char *
 foreign(const struct injection *i, const struct injection_ask *ask)
 {
-	static const char another[] = "the client brought a credential of its own, "
-				      "beside the one that belongs here";
-
 	for (size_t k = 0; k < ask->head->nfield; k++) {
 		const struct http_field *f = &ask->head->field[k];
 		if (injection_drops(i, f->name) ||
@@ -133,7 +154,7 @@ unfit(const struct injection *i, const struct injection_ask *ask)
 	if (!ask->is_tls)
 		return "a credential goes to an origin over TLS only";
 	if (!ask->has_session)
-		return "nobody answers for a request without a session";
+		return nobody;
 	if (!is_tenants(i->what->row, ask->tenant))
 		return "the credential is not this tenant's";
 	return foreign(i, ask);

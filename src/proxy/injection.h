@@ -38,6 +38,8 @@ struct injection_ask {
 /* REASON_NONE and *out, or why not (*why is a sentence for the operator). */
 enum reason injection_judge(
     struct injection *out, const struct injection_ask *ask, const char **why) MUST_CHECK;
+/* Is that sentence for the client, too: about what it sent, and can mend? */
+bool injection_tells(const char *why);
 
 /* Does the client's own field stay away? */
 bool injection_drops(const struct injection *i, struct str name);

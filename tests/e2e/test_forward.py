@@ -217,6 +217,7 @@ def test_fields_that_rewrite_a_request_are_refused_under_a_narrow_rule_and_remov
     narrow = weir([http(NAME, methods=["GET"], paths=["/**"])])
     answer = connect(narrow).get("http://allowed.test/", headers=[(field, "DELETE")])
     assert answer.status in (403, 405) and not upstream.requests
+    assert "would change the " in json.loads(answer.body)["error"]["message"]
     wide = weir([http(NAME)])
     assert connect(wide).get("http://allowed.test/", headers=[(field, "DELETE")]).status == 200
     assert not upstream.requests[0].all(field)

@@ -826,6 +826,7 @@ def test_keys_for_other_accounts_are_refused(gateway, provider):
             "providerOptions": {"gateway": {"byok": {"anthropic": [{"apiKey": "theirs"}]}}}}
     answer = g.call("/vercel/v4/ai/language-model", body, headers=[("ai-language-model-id", "anthropic/" + SONNET)])
     assert (answer.status, answer.get("x-weir-reason")) == (403, "credential_refused")
+    assert b"a key or an address of its own for the provider" in answer.body
     assert provider.requests == []
 
 
