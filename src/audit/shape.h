@@ -154,6 +154,6 @@ bool shape_kind_exists(struct str kind);
  * interpreter misses is returned: that kind would go by unseen.  NULL: all is well.
  */
 const char *shapes_prove(struct shapes *s, const struct prefilter *f) MUST_CHECK;
-bool shapes_are_compiled(const struct shapes *s); /* else the JIT is away */
+bool shapes_are_compiled(const struct shapes *s); /* else the JIT is away; tests ask */
 
 #endif

@@ -30,7 +30,7 @@ struct mint {
 	pthread_mutex_t lock; /* of what is kept: */
 	struct map by_name;
 	struct list used;
-	size_t n, max;
+	size_t max;
 };
 
 /* Goes to the mint's thread and comes back, whoever still wants it. */
@@ -60,7 +60,6 @@ drop(struct mint *m, struct kept *k)
 	leaf_unref(k->leaf);
 	free(k->name);
 	free(k);
-	m->n--;
 }
 
 struct leaf *
@@ -95,11 +94,10 @@ keep(struct mint *m, const struct host *name, struct leaf *leaf)
 	pthread_mutex_lock(&m->lock);
 	if ((old = map_get(&m->by_name, host_str(name))) != NULL)
 		drop(m, old);
-	else if (m->n == m->max)
+	else if (m->by_name.n == m->max)
 		drop(m, list_entry(m->used.next, struct kept, link));
 	map_put(&m->by_name, str_of(k->name), k);
 	list_append(&m->used, &k->link);
-	m->n++;
 	pthread_mutex_unlock(&m->lock);
 }
 

@@ -129,13 +129,6 @@ gateway_brings(struct auth *out, struct exchange *x)
 	return BROUGHT_NOTHING;
 }
 
-static int
-gateway_answer(struct buf *out, const struct exchange *x)
-{
-	(void)out, (void)x;
-	return 0;
-}
-
 /* ---- refusals */
 
 static int
@@ -301,7 +294,6 @@ const struct door door_in_place = {
 	.begin = door_begin,
 	.hear = in_place_hear,
 	.brings = door_brings_nothing, /* who asks is its tunnel's */
-	.answer = gateway_answer,
 	.status = gateway_status,
 	.may_follow = gateway_may_follow,
 	.refuse = gateway_refuse,
@@ -316,7 +308,6 @@ const struct door door_gateway = {
 	.begin = door_begin,
 	.hear = gateway_hear,
 	.brings = gateway_brings,
-	.answer = gateway_answer,
 	.status = gateway_status,
 	.may_follow = gateway_may_follow,
 	.refuse = gateway_refuse,

@@ -31,6 +31,6 @@ void *tokens_get(struct tokens *t, const uint8_t digest[static TOKENS_DIGEST],
 /* Takes a reference of its own. */
 void tokens_put(struct tokens *t, const uint8_t digest[static TOKENS_DIGEST],
     uint64_t generation, int64_t expires, void *value);
-size_t tokens_count(struct tokens *t);
+size_t tokens_count(struct tokens *t); /* tests ask */
 
 #endif
