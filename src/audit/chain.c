@@ -9,14 +9,15 @@
 #define DIGEST 32
 #define HEX_DIGITS (2 * DIGEST)
 
+_Static_assert(sizeof(CHAIN_START) == CHAIN_HEX, "as long as a digest");
+
 static const char prev_key[] = ",\"prev\":\"";
 static const char mac_key[] = ",\"mac\":\"";
 
 void
 chain_init(struct chain *c, struct str key)
 {
-	memset(c->head, '0', HEX_DIGITS);
-	c->head[HEX_DIGITS] = '\0';
+	memcpy(c->head, CHAIN_START, sizeof(c->head));
 	c->md = EVP_MD_fetch(NULL, "SHA256", NULL);
 	c->ctx = EVP_MD_CTX_new();
 	c->mac = (struct hmac){ NULL, NULL };

@@ -13,6 +13,8 @@
 #include "audit/hmac.h"
 
 #define CHAIN_HEX 65
+/* What the first line of all names. */
+#define CHAIN_START "0000000000000000000000000000000000000000000000000000000000000000"
 
 struct chain {
 	char head[CHAIN_HEX]; /* of the last line sealed, or 64 zeros */

@@ -3,25 +3,25 @@
  */
 #include "audit/checkpoint.h"
 
+#include <assert.h>
 #include <openssl/evp.h>
 #include <openssl/pem.h>
 #include <openssl/x509.h>
 #include <stdlib.h>
 #include <string.h>
 
-#include "audit/chain.h"
 #include "audit/record.h"
+#include "audit/vouch.h"
 #include "base/log.h"
 #include "base/pem.h"
 #include "wire/json.h"
 
 #define ED25519_SIG 64
 #define SIG_TEXT (4 * ((ED25519_SIG + 2) / 3) + 1)
-#define KEY_TEXT 17 /* 16 hex digits */
 
 struct signer {
 	EVP_PKEY *key;
-	char id[KEY_TEXT]; /* of the public key */
+	char id[VOUCH_KEY_ID];
 };
 
 static EVP_PKEY *
@@ -39,20 +39,6 @@ read_key(struct str pem)
 	return NULL;
 }
 
-static void
-name_key(struct signer *s)
-{
-	unsigned char *der = NULL;
-	char digest[CHAIN_HEX];
-	int n = i2d_PUBKEY(s->key, &der);
-
-	if (n <= 0)
-		abort();
-	chain_digest((struct str){ (const char *)der, (size_t)n }, digest);
-	OPENSSL_free(der);
-	memcpy(s->id, digest, sizeof(s->id) - 1);
-}
-
 struct signer *
 signer_new(struct str pem)
 {
@@ -63,7 +49,8 @@ signer_new(struct str pem)
 		return NULL;
 	s = mem_zalloc(sizeof(*s));
 	s->key = key;
-	name_key(s);
+	if (!vouch_key_id(key, s->id))
+		abort();
 	return s;
 }
 
@@ -136,8 +123,12 @@ checkpoint_print(const struct checkpoint *c, const struct signer *signer, uint64
 	record_time(ts, c->ts);
 	if (signer != NULL) {
 		buf_init(&text, 4096);
-		buf_fmt(&text, "weir-checkpoint-v1\n%s\n%s\n%s\n%s\n", c->name, ts, lines,
-		    c->head);
+		vouch_message(&(struct vouch){ .name = str_of(c->name),
+				  .ts = str_of(ts),
+				  .lines = str_of(lines),
+				  .head = str_of(c->head) },
+		    &text);
+		assert(!text.is_over);
 		sign(signer, buf_view(&text), sig_text);
 		buf_fini(&text);
 		key = signer->id;

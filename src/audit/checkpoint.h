@@ -6,7 +6,7 @@
  * head was; signed, only the holder of the key could have said so; and beside the log it
  * goes where the log's writer cannot take it back (audit/anchor.h).
  *
- * Signed is, with an LF behind each: weir-checkpoint-v1, name, ts, lines, head.
+ * What is signed says audit/vouch.h.  One thread.
  */
 #ifndef WEIR_AUDIT_CHECKPOINT_H
 #define WEIR_AUDIT_CHECKPOINT_H

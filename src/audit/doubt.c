@@ -23,3 +23,14 @@ doubt_count(enum doubt why)
 {
 	count_add_at(COUNT_REDACT_FAILCLOSED, why, 1);
 }
+
+size_t
+doubt_end(struct str text, size_t from, size_t most)
+{
+	size_t to = from;
+
+	while (to < text.n && to - from < most && (unsigned char)text.p[to] > ' ' &&
+	       text.p[to] != '"' && text.p[to] != '\\')
+		to++;
+	return to;
+}

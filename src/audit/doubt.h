@@ -7,6 +7,8 @@
 #ifndef WEIR_AUDIT_DOUBT_H
 #define WEIR_AUDIT_DOUBT_H
 
+#include "base/str.h"
+
 enum doubt {
 	DOUBT_ENGINE, /* a pattern could not be run to its end */
 	DOUBT_BUDGET, /* the text would have cost too much */
@@ -17,5 +19,8 @@ enum doubt {
 
 const char *doubt_name(enum doubt why);
 void doubt_count(enum doubt why);
+/* What cannot be judged is masked up to there: where a token surely ends, or so many
+ * bytes behind `from`. */
+size_t doubt_end(struct str text, size_t from, size_t most);
 
 #endif

@@ -493,6 +493,7 @@ journal_new(const struct journal_options *o)
 	j->segment = (off_t)o->segment;
 	j->name = mem_strdup(o->name != NULL ? o->name : "weir");
 	j->signer = o->sign.n > 0 ? signer_new(o->sign) : NULL;
+	assert(o->sign.n == 0 || j->signer != NULL); /* signer_takes() said so */
 	anchor_init(&j->anchor, o->path == NULL ? NULL : o->anchor, o->uid, o->gid);
 	atomic_init(&j->is_healthy, true);
 	list_init(&j->waits);

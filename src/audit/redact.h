@@ -57,7 +57,7 @@ typedef void redact_told(
     void *arg, size_t from, size_t to, const char *kind, const char *why);
 void redact_explain(const struct redactor *r, enum redact_as as, struct str in,
     redact_told *told, void *arg);
-/* How many bytes finding the secrets looks at beside the walk itself. */
+/* How many bytes finding the secrets looks at beside the walk itself; tests ask. */
 size_t redact_work(const struct redactor *r, enum redact_as as, struct str in);
 /* The mark of one secret, as `weir redact --fingerprint` prints it. */
 void redact_mark(

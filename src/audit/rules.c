@@ -70,18 +70,6 @@ try_rule(const struct rules *all, const struct rule *r, struct str text, size_t 
 	return tried;
 }
 
-/* What cannot be judged is masked, up to where a token surely ends. */
-static struct hit
-doubt(struct str text, size_t from)
-{
-	size_t to = from;
-
-	while (to < text.n && to - from < WINDOW && (unsigned char)text.p[to] > ' ' &&
-	       text.p[to] != '"' && text.p[to] != '\\')
-		to++;
-	return (struct hit){ .from = from, .to = to, .kind = "doubt" };
-}
-
 /* Where to go on; a hit is added when there is one. */
 static size_t
 look_at(
@@ -102,7 +90,9 @@ look_at(
 			continue;
 		if (tried == TRIED_FAILED) {
 			doubt_count(DOUBT_ENGINE);
-			hit = doubt(text, at);
+			hit = (struct hit){ .from = at,
+				.to = doubt_end(text, at, WINDOW),
+				.kind = "doubt" };
 		}
 		if (!mark_is(str_sub(text, hit.from, hit.to - hit.from)))
 			hits_add(hits, hit);

@@ -208,8 +208,6 @@ show(const struct part *part, struct past *p)
 static bool
 go_back(const char *path, struct part *part, const struct part *next, const char *head)
 {
-	static const char zeros[] =
-	    "0000000000000000000000000000000000000000000000000000000000000000";
 	char prev[CHAIN_HEX];
 	struct stat st;
 
@@ -217,7 +215,7 @@ go_back(const char *path, struct part *part, const struct part *next, const char
 		memcpy(prev, head, sizeof(prev));
 	else if (!first_prev(&next->file, prev))
 		return false;
-	if (strcmp(prev, zeros) == 0)
+	if (strcmp(prev, CHAIN_START) == 0)
 		return false;
 	if (!find(path, ends_with, prev, &part->file)) {
 		log_warn("the file before this one of the audit log is not there: what "

@@ -465,16 +465,12 @@ walk_back(struct str text, size_t at, const struct rule *r)
 	return from;
 }
 
-/* What cannot be judged is masked, up to where a token surely ends. */
 static void
 doubt(struct str text, size_t from, struct shape_hit *hit)
 {
-	size_t to = from;
+	size_t to = doubt_end(text, from, WINDOW);
 
 	doubt_count(DOUBT_ENGINE);
-	while (to < text.n && to - from < WINDOW && (unsigned char)text.p[to] > ' ' &&
-	       text.p[to] != '"' && text.p[to] != '\\')
-		to++;
 	*hit = (struct shape_hit){ .kind = "doubt", .end = to, .n = 1 };
 	hit->part[0].from = from;
 	hit->part[0].to = to;

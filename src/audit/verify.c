@@ -13,9 +13,6 @@
 
 #define TORN_MOST 32 /* twice as many as weir names at a start */
 
-static const char zeros[] =
-    "0000000000000000000000000000000000000000000000000000000000000000";
-
 /* A line that is no record, until a record names it. */
 struct torn {
 	const char *file;
@@ -54,17 +51,6 @@ struct audit_verify {
 /* ---- torn lines */
 
 static void
-digest_of(struct str bytes, char out[static CHAIN_HEX])
-{
-	struct chain c;
-
-	chain_init(&c, STR_NONE);
-	chain_continue(&c, bytes);
-	memcpy(out, c.head, CHAIN_HEX);
-	chain_fini(&c);
-}
-
-static void
 refuse_torn(struct audit_verify *v, const struct torn *t)
 {
 	finding_at(&v->to, t->file, t->line, "torn_line",
@@ -85,7 +71,7 @@ push_torn(struct audit_verify *v, const struct audit_line *l)
 		.line = v->to.line,
 		.bytes = l->bytes,
 		.is_ended = l->is_ended };
-	digest_of(l->text, t->digest);
+	chain_digest(l->text, t->digest);
 }
 
 /* Does this record name it? */
@@ -108,7 +94,7 @@ is_begun(const struct audit_verify *v, const struct torn *t, struct str line)
 	if (t->is_ended || t->file == v->to.file || !v->is_first_of_file ||
 	    line.n < t->bytes)
 		return false;
-	digest_of(str_sub(line, 0, (size_t)t->bytes), digest);
+	chain_digest(str_sub(line, 0, (size_t)t->bytes), digest);
 	return strcmp(digest, t->digest) == 0;
 }
 
@@ -136,7 +122,7 @@ settle_torn(struct audit_verify *v, const struct entry *e, struct str line)
 static void
 begin_chain(struct audit_verify *v, struct str prev)
 {
-	v->at.is_from_start = str_eq(prev, STR(zeros));
+	v->at.is_from_start = str_eq(prev, STR(CHAIN_START));
 	if (v->at.is_from_start)
 		return;
 	if (v->o.from_start)
@@ -154,7 +140,7 @@ check_prev(struct audit_verify *v, struct str prev)
 		begin_chain(v, prev);
 	else if (str_eq(prev, str_of(v->at.chain.head)))
 		return;
-	else if (str_eq(prev, STR(zeros)))
+	else if (str_eq(prev, STR(CHAIN_START)))
 		finding_fault(&v->to, "chain",
 		    "begins a chain anew: nothing joins it to the record before it");
 	else if (v->is_first_of_file && v->file_before != NULL)
@@ -336,7 +322,7 @@ audit_verify_new(const struct audit_verify_options *o)
 	struct audit_verify *v = mem_zalloc(sizeof(*v));
 
 	v->o = *o;
-	v->is_head_seen = o->head != NULL && strcmp(o->head, zeros) == 0;
+	v->is_head_seen = o->head != NULL && strcmp(o->head, CHAIN_START) == 0;
 	chain_init(&v->at.chain, STR_NONE);
 	findings_init(&v->to, o->say, o->arg);
 	witness_init(&v->witness,

@@ -9,17 +9,17 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "audit/chain.h"
 #include "audit/entry.h"
 #include "base/pem.h"
 
-#define KEY_ID 16 /* hex digits */
 #define SIG_BYTES 64
 #define SIG_TEXT 88
 #define MESSAGE_MAX 4096
 
 struct vouch_key {
 	EVP_PKEY *key;
-	char id[KEY_ID + 1];
+	char id[VOUCH_KEY_ID];
 };
 
 static EVP_PKEY *
@@ -35,19 +35,20 @@ read_pem(struct str pem)
 	return key;
 }
 
-/* The first digits of SHA-256 over the SubjectPublicKeyInfo. */
-static bool
-make_id(struct vouch_key *k)
+bool
+vouch_key_id(EVP_PKEY *key, char out[static VOUCH_KEY_ID])
 {
-	unsigned char *der = NULL, digest[32];
-	int n = i2d_PUBKEY(k->key, &der);
-	bool is_made = n > 0 && EVP_Q_digest(NULL, "SHA256", NULL, der, (size_t)n, digest,
-				    NULL) == 1;
+	unsigned char *der = NULL;
+	char digest[CHAIN_HEX];
+	int n = i2d_PUBKEY(key, &der);
 
-	for (size_t i = 0; is_made && i < KEY_ID; i++)
-		k->id[i] = "0123456789abcdef"[digest[i / 2] >> (i % 2 == 0 ? 4 : 0) & 15];
+	if (n <= 0)
+		return false;
+	chain_digest((struct str){ (const char *)der, (size_t)n }, digest);
 	OPENSSL_free(der);
-	return is_made;
+	memcpy(out, digest, VOUCH_KEY_ID - 1);
+	out[VOUCH_KEY_ID - 1] = '\0';
+	return true;
 }
 
 struct vouch_key *
@@ -56,7 +57,7 @@ vouch_key_new(struct str pem)
 	struct vouch_key *k = mem_zalloc(sizeof(*k));
 
 	if (pem.n <= INT32_MAX && (k->key = read_pem(pem)) != NULL &&
-	    EVP_PKEY_is_a(k->key, "ED25519") == 1 && make_id(k))
+	    EVP_PKEY_is_a(k->key, "ED25519") == 1 && vouch_key_id(k->key, k->id))
 		return k;
 	vouch_key_free(k);
 	return NULL;
@@ -84,8 +85,8 @@ vouch_read(const struct json_value *object)
 	};
 }
 
-static void
-put_message(const struct vouch *v, struct buf *to)
+void
+vouch_message(const struct vouch *v, struct buf *to)
 {
 	const struct str parts[] = { STR("weir-checkpoint-v1"), v->name, v->ts, v->lines,
 		v->head };
@@ -119,7 +120,7 @@ is_signed(const struct vouch *v, const struct vouch_key *k)
 	if (!read_base64(v->sig, sig))
 		return false;
 	buf_init(&message, MESSAGE_MAX);
-	put_message(v, &message);
+	vouch_message(v, &message);
 	ctx = EVP_MD_CTX_new();
 	is_good = !message.is_over && ctx != NULL &&
 		  EVP_DigestVerifyInit(ctx, NULL, NULL, NULL, k->key) == 1 &&

@@ -6,12 +6,20 @@
 #ifndef WEIR_AUDIT_VOUCH_H
 #define WEIR_AUDIT_VOUCH_H
 
+#include <openssl/types.h>
+
 #include "wire/json.h"
 
 struct vouch {
 	struct str name, ts, lines, head;
 	struct str key, sig; /* empty: not signed */
 };
+
+/* The bytes that are signed. */
+void vouch_message(const struct vouch *v, struct buf *to);
+/* A key's name: the first digits of SHA-256 over its SubjectPublicKeyInfo. */
+#define VOUCH_KEY_ID 17
+bool vouch_key_id(EVP_PKEY *key, char out[static VOUCH_KEY_ID]) MUST_CHECK;
 
 struct vouch_key;
 
