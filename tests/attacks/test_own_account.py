@@ -3,10 +3,14 @@ import ssl
 
 import pytest
 
+from rig import token as tokens
 from rig.gateway import laptop
-from rules import https, is_refusal
+from rules import http, https, is_refusal
 from test_inject import BEARER, SECRET, credentials
 from test_intercept import NAME, ask, ca, inside, opening, site  # noqa: F401
+from test_sessions import SECRET as KEY
+from test_sessions import guarded  # noqa: F401
+from test_upload import post
 
 pytestmark = pytest.mark.single
 
@@ -47,6 +51,18 @@ def test_what_may_be_written_is_counted_whatever_it_is_spread_over(opening, site
             pass
     assert 5 < through < 30 and sum(len(c.data) for c in site.conns) <= cap
     assert proxy.finals(40)[-1]["reason"] == "upload_exhausted"
+
+
+def test_nor_does_waiting_for_a_restart_give_more(guarded, upstream, connect):  # noqa: F811
+    """A little before each start, day after day."""
+    proxy, token, through = guarded([http("allowed.test", upload="8KiB")]), tokens.mint(KEY, "s1"), 0
+    for _ in range(4):
+        for _ in range(4):
+            with connect(proxy) as client:
+                through += post(client, b"z" * 700, headers=[("Proxy-Authorization", tokens.basic(token))]).status == 200
+        proxy.stop()
+        proxy.start()
+    assert through < 12 and sum(len(c.data) for c in upstream.conns) <= 8 << 10
 
 
 KEYS = [("Authorization", "Bearer mine"), ("Cookie", "session=mine"), ("X-Api-Key", "mine"), ("Private-Token", "mine"), ("X-Auth-Token", "mine"),
