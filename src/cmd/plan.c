@@ -79,24 +79,47 @@ plan_target(struct plan *p, enum probe_over over, const char *option, const char
 	return add(p, &p->is.over[over], str_of(where));
 }
 
+#define TLS "tls:"
+
+/* True: of the two that there are it was https. */
+static bool
+take_scheme(struct str *s)
+{
+	struct str plain = STR("http://"), secure = STR("https://");
+	bool is_tls = str_starts(*s, secure);
+
+	if (is_tls || str_starts(*s, plain))
+		*s = str_sub(*s, is_tls ? secure.n : plain.n, s->n);
+	return is_tls;
+}
+
+static const char *
+address_of(const char *door)
+{
+	return strncmp(door, TLS, sizeof(TLS) - 1) == 0 ? door + sizeof(TLS) - 1 : door;
+}
+
 int
 plan_door(struct plan *p, enum probe_door door, const char *option, const char *text)
 {
-	struct str s = str_of(text), scheme = STR("http://");
-	char where[AUTHORITY_TEXT];
+	bool may_be_tls = door == DOOR_PROXY || door == DOOR_GATEWAY;
+	struct str s = str_of(text);
+	char where[sizeof(TLS) + AUTHORITY_TEXT] = TLS;
+	char *authority = where + sizeof(TLS) - 1;
+	bool is_tls;
 
 	if (str_starts(s, STR("unix:"))) {
 		p->is.door[door] = arena_str(&p->arena, s).p;
 		return EXIT_YES;
 	}
-	if (str_starts(s, scheme))
-		s = str_sub(s, scheme.n, s.n);
+	is_tls = take_scheme(&s) && may_be_tls;
 	if (s.n > 0 && s.p[s.n - 1] == '/')
 		s.n--;
-	if (!canonical(where, s, door == DOOR_DNS ? 53 : 0))
+	if (!canonical(authority, s, door == DOOR_DNS ? 53 : 0))
 		return usage_refuse("verify",
-		    "%s takes HOST:PORT or unix:PATH, and not \"%s\"", option, text);
-	p->is.door[door] = arena_str(&p->arena, str_of(where)).p;
+		    "%s takes HOST:PORT%s or unix:PATH, and not \"%s\"", option,
+		    may_be_tls ? ", https://HOST:PORT" : "", text);
+	p->is.door[door] = arena_str(&p->arena, str_of(is_tls ? where : authority)).p;
 	return EXIT_YES;
 }
 
@@ -171,19 +194,25 @@ static int
 take_variable(struct plan *p, const char *name)
 {
 	const char *value = getenv(name);
-	struct str s = str_of(value), scheme = STR("http://");
+	struct str s = str_of(value);
+	struct buf url;
+	bool is_tls;
 	size_t at;
+	int code;
 
 	if (value == NULL || value[0] == '\0' || p->is.door[DOOR_PROXY] != NULL)
 		return EXIT_YES;
-	if (str_starts(s, scheme))
-		s = str_sub(s, scheme.n, s.n);
+	is_tls = take_scheme(&s);
 	if (str_rfind(s, '@', &at)) {
 		if (p->is.token.n == 0)
 			take_login(p, str_sub(s, 0, at));
 		s = str_sub(s, at + 1, s.n);
 	}
-	return plan_door(p, DOOR_PROXY, name, s.p); /* a variable's text ends in NUL */
+	buf_init(&url, TOKEN_MAX);
+	buf_fmt(&url, "%s%.*s", is_tls ? "https://" : "", STR_ARG(s));
+	code = plan_door(p, DOOR_PROXY, name, buf_cstr(&url));
+	buf_fini(&url);
+	return code;
 }
 
 /* ---- defaults ---- */
@@ -247,7 +276,8 @@ static bool
 is_door(const struct plan *p, const char *where)
 {
 	for (size_t i = 0; i < DOOR_N; i++)
-		if (p->is.door[i] != NULL && strcmp(p->is.door[i], where) == 0)
+		if (p->is.door[i] != NULL &&
+		    strcmp(address_of(p->is.door[i]), where) == 0)
 			return true;
 	return false;
 }
@@ -277,7 +307,8 @@ take_beside(struct plan *p, const char *at)
 	uint16_t port;
 	int code = EXIT_YES;
 
-	if (at == NULL || authority_parse(&host, &port, str_of(at), 0) != HOST_OK ||
+	if (at == NULL ||
+	    authority_parse(&host, &port, str_of(address_of(at)), 0) != HOST_OK ||
 	    is_loopback(&host))
 		return EXIT_YES;
 	for (size_t i = 0; i < sizeof(beside) / sizeof(beside[0]) && code == EXIT_YES;

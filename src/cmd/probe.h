@@ -45,7 +45,7 @@ struct probe_targets {
 
 /* What is to be proved; read only once probes run. */
 struct probe_plan {
-	const char *door[DOOR_N]; /* "HOST:PORT", "unix:PATH"; NULL: there is none */
+	const char *door[DOOR_N]; /* as talk_open() has them; NULL: there is none */
 	struct probe_targets over[OVER_N];
 	struct probe_targets own; /* ports of loopback that are the sandbox's own */
 	struct str user, token;   /* empty: none */

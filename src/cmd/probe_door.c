@@ -31,14 +31,18 @@ open_at(struct probe *p, struct talk *t, const char *where, int kind)
 {
 	int err = talk_open(t, where, kind, p->plan->timeout_ms * 2);
 
+	const char *why = err == EPROTO
+			      ? "it speaks no TLS, or its certificate is not trusted here"
+			      : strerror(err);
+
 	if (err == 0)
 		return true;
 	if (p->row->is_positive)
 		probe_bad(p, "%s is not reached at %s: %s", door_names[p->row->door],
-		    where, strerror(err));
+		    where, why);
 	else
 		probe_unsure(p, "%s is not reached at %s: %s", door_names[p->row->door],
-		    where, strerror(err));
+		    where, why);
 	return false;
 }
 

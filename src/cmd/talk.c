@@ -5,8 +5,13 @@
 
 #include <errno.h>
 #include <netdb.h>
+#include <openssl/err.h>
+#include <openssl/ssl.h>
+#include <openssl/x509v3.h>
 #include <poll.h>
+#include <signal.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <sys/un.h>
 #include <unistd.h>
 
@@ -22,6 +27,94 @@ wait_for(const struct talk *t, short what)
 	int n = left <= 0 ? 0 : poll(&p, 1, (int)(left / 1000) + 1);
 
 	return n > 0 ? 0 : n == 0 ? ETIMEDOUT : errno;
+}
+
+/* ---- TLS ---- */
+
+/* 0: the same may be tried again; else what keeps it from that. */
+static int
+wait_for_tls(const struct talk *t, int result)
+{
+	int why = SSL_get_error(t->ssl, result);
+
+	ERR_clear_error();
+	return why == SSL_ERROR_WANT_READ    ? wait_for(t, POLLIN)
+	       : why == SSL_ERROR_WANT_WRITE ? wait_for(t, POLLOUT)
+					     : EPROTO;
+}
+
+/* Its own for each talk: a probe has a thread of its own. */
+static SSL *
+new_ssl(void)
+{
+	SSL_CTX *ctx = SSL_CTX_new(TLS_client_method());
+	SSL *ssl;
+
+	if (ctx == NULL || SSL_CTX_set_default_verify_paths(ctx) != 1)
+		abort(); /* out of memory */
+	SSL_CTX_set_min_proto_version(ctx, TLS1_2_VERSION);
+	SSL_CTX_set_verify(ctx, SSL_VERIFY_PEER, NULL);
+	ssl = SSL_new(ctx);
+	SSL_CTX_free(ctx);
+	if (ssl == NULL)
+		abort(); /* out of memory */
+	return ssl;
+}
+
+/* An address is never sent as SNI (RFC 6066 3). */
+static bool
+expect(SSL *ssl, const struct host *host)
+{
+	char text[ADDR_TEXT];
+
+	if (host->is_literal)
+		return X509_VERIFY_PARAM_set1_ip_asc(
+			   SSL_get0_param(ssl), addr_text(text, &host->addr)) == 1;
+	return SSL_set1_host(ssl, host->name) == 1 &&
+	       SSL_ctrl(ssl, SSL_CTRL_SET_TLSEXT_HOSTNAME, TLSEXT_NAMETYPE_host_name,
+		   (void *)(uintptr_t)host->name) == 1;
+}
+
+static int
+shake_hands(struct talk *t, const struct host *host)
+{
+	int result, err;
+
+	signal(SIGPIPE, SIG_IGN); /* OpenSSL writes as if it were a file */
+	t->ssl = new_ssl();
+	if (!expect(t->ssl, host) || SSL_set_fd(t->ssl, t->fd) != 1)
+		abort(); /* out of memory */
+	while ((result = SSL_connect(t->ssl)) != 1)
+		if ((err = wait_for_tls(t, result)) != 0)
+			return err;
+	return 0;
+}
+
+static int
+send_tls(struct talk *t, struct str s)
+{
+	size_t n;
+	int result, err;
+
+	while ((result = SSL_write_ex(t->ssl, s.p, s.n, &n)) != 1)
+		if ((err = wait_for_tls(t, result)) != 0)
+			return err;
+	return 0;
+}
+
+static ssize_t
+more_of_tls(struct talk *t, char *bytes, size_t most)
+{
+	size_t n;
+	int result, err;
+
+	while ((result = SSL_read_ex(t->ssl, bytes, most, &n)) != 1) {
+		if (SSL_get_error(t->ssl, result) == SSL_ERROR_ZERO_RETURN)
+			return 0;
+		if ((err = wait_for_tls(t, result)) != 0)
+			return -err;
+	}
+	return (ssize_t)n;
 }
 
 /* ---- opening ---- */
@@ -85,24 +178,30 @@ open_endpoint(struct talk *t, int kind, const struct addr *addr, uint16_t port)
 int
 talk_open(struct talk *t, const char *where, int kind, msec timeout_ms)
 {
-	struct str text = str_of(where), scheme = STR("unix:");
+	struct str text = str_of(where), scheme = STR("unix:"), secure = STR("tls:");
+	bool is_tls = str_starts(text, secure);
 	struct host host;
 	uint16_t port;
+	int err;
 
 	*t = (struct talk){ .fd = -1,
 		.deadline = clock_mono_us() + (usec)timeout_ms * 1000 };
 	buf_init(&t->in, IN_MAX);
 	if (str_starts(text, scheme))
 		return open_unix(t, kind, str_sub(text, scheme.n, text.n));
-	if (authority_parse(&host, &port, text, 0) != HOST_OK)
+	if (authority_parse(&host, &port, is_tls ? str_sub(text, secure.n, text.n) : text,
+		0) != HOST_OK)
 		return EINVAL;
-	return host.is_literal ? open_endpoint(t, kind, &host.addr, port)
-			       : open_name(t, kind, &host, port);
+	err = host.is_literal ? open_endpoint(t, kind, &host.addr, port)
+			      : open_name(t, kind, &host, port);
+	return err == 0 && is_tls ? shake_hands(t, &host) : err;
 }
 
 void
 talk_close(struct talk *t)
 {
+	SSL_free(t->ssl);
+	t->ssl = NULL;
 	if (t->fd >= 0)
 		close(t->fd);
 	t->fd = -1;
@@ -114,6 +213,8 @@ talk_close(struct talk *t)
 int
 talk_send(struct talk *t, struct str s)
 {
+	if (t->ssl != NULL && s.n > 0)
+		return send_tls(t, s);
 	while (s.n > 0) {
 		ssize_t n = send(t->fd, s.p, s.n, MSG_NOSIGNAL);
 		int err = n >= 0 ? 0 : errno == EAGAIN ? wait_for(t, POLLOUT) : errno;
@@ -126,19 +227,30 @@ talk_send(struct talk *t, struct str s)
 	return 0;
 }
 
-ssize_t
-talk_more(struct talk *t)
+static ssize_t
+more_of_socket(struct talk *t, char *bytes, size_t most)
 {
-	char bytes[8192];
 	ssize_t n;
 	int err;
 
-	while ((n = recv(t->fd, bytes, sizeof(bytes), 0)) < 0) {
+	while ((n = recv(t->fd, bytes, most, 0)) < 0) {
 		if (errno != EAGAIN)
 			return -errno;
 		if ((err = wait_for(t, POLLIN)) != 0)
 			return -err;
 	}
+	return n;
+}
+
+ssize_t
+talk_more(struct talk *t)
+{
+	char bytes[8192];
+	ssize_t n = t->ssl != NULL ? more_of_tls(t, bytes, sizeof(bytes))
+				   : more_of_socket(t, bytes, sizeof(bytes));
+
+	if (n < 0)
+		return n;
 	buf_add(&t->in, bytes, (size_t)n);
 	return t->in.is_over ? -EMSGSIZE : n;
 }

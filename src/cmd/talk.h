@@ -7,20 +7,24 @@
 #ifndef WEIR_CMD_TALK_H
 #define WEIR_CMD_TALK_H
 
+#include <openssl/types.h>
 #include <sys/socket.h>
 
 #include "base/loop.h"
 
 struct talk {
-	int fd; /* -1: closed */
+	int fd;   /* -1: closed */
+	SSL *ssl; /* NULL: what is said goes as it is */
 	usec deadline;
 	struct buf in; /* what came, all of it */
 };
 
 /*
- * `where` is "HOST:PORT" or "unix:PATH", kind SOCK_STREAM or SOCK_DGRAM.  0: connected;
- * else an errno, ETIMEDOUT at the deadline, ENOENT for a name without an address.
- * talk_close() is due either way.
+ * `where` is "HOST:PORT", "tls:HOST:PORT" or "unix:PATH", kind SOCK_STREAM or SOCK_DGRAM.
+ * 0: connected, and TLS is spoken; else an errno, ETIMEDOUT at the deadline, ENOENT for a
+ * name without an address, EPROTO where no TLS is spoken, or by somebody whom the
+ * system's roots (SSL_CERT_FILE) do not know by that name.  talk_close() is due either
+ * way.
  */
 int talk_open(struct talk *t, const char *where, int kind, msec timeout_ms) MUST_CHECK;
 void talk_close(struct talk *t);

@@ -246,6 +246,18 @@ def test_the_proxy_is_that_of_the_environment_when_none_is_named(sandbox, doors)
     assert wrong == {} and "socks5-allowed" not in {p["probe"] for p in said["probes"]}
 
 
+def test_doors_with_tls_are_tried_by_tls(sandbox, doors, authority, tmp_path):
+    certificate, key = authority.leaf("IP:" + WEIR)
+    tls = {"listen": {"cert": "file:" + certificate, "key": "file:" + key}}
+    proxy = doors(config={"tls": tls}, listen={door: ["tls:%s:%d" % (WEIR, PORTS[door])] for door in ("proxy", "gateway")})
+    words = proxy.words[:proxy.words.index("--proxy")]
+    at = ["--gateway", "https://%s:%d" % (WEIR, PORTS["gateway"]), "--proxy", "https://%s:3128" % WEIR]
+    wrong, said = seen(sandbox.verify(*words, *at, env=dict(os.environ, SSL_CERT_FILE=authority.certificate)))
+    assert wrong == {} and {"proxy-allowed", "proxy-refused", "gateway-session"} <= {p["probe"] for p in said["probes"]}, said
+    status, out, _ = sandbox.verify(*words, env=dict(os.environ, https_proxy="https://weir:x@%s:3128" % WEIR))
+    assert status == 1 and "its certificate is not trusted here" in out
+
+
 def test_it_waits_until_the_rules_are_there_and_says_no_when_they_do_not_come(sandbox, doors):
     proxy = doors()
     sandbox.rules(forward="accept")
@@ -421,7 +433,7 @@ def test_a_process_that_can_gain_no_rights_is_one(sandbox, doors, tmp_path):
 
 @pytest.mark.parametrize("arguments,words", [
     (["--allow", NAME], "which doors"), (["--proxy", "h:1"], "--allow HOST is missing"),
-    (["--proxy", "h"], "HOST:PORT or unix:PATH"), (["--allow", "a b"], "--allow takes HOST"),
+    (["--proxy", "h"], "HOST:PORT, https://HOST:PORT or unix:PATH"), (["--dns", "x y"], "HOST:PORT or unix:PATH"), (["--allow", "a b"], "--allow takes HOST"),
     (["--direct", "1.1.1.1"], "--direct takes HOST:PORT"), (["--wait", "5"], "duration"), (["--own", "x"], "a port"),
     (["word"], "no option"),
     (["--proxy", "h:1", "--gateway", "h:2", "--socks5", "h:3", *("--allow=n%d.test" % n for n in range(120)),
