@@ -32,11 +32,11 @@ copy(char *to, size_t room, struct str text)
 }
 
 static void
-keep(struct anchors *a, struct anchor *one)
+keep(struct anchors *a, struct anchored *one)
 {
 	if ((a->n & (a->n - 1)) == 0) /* doubles at each power of two */
 		a->all = mem_resize(
-		    a->all, (a->n == 0 ? 1 : 2 * a->n) * sizeof(struct anchor *));
+		    a->all, (a->n == 0 ? 1 : 2 * a->n) * sizeof(struct anchored *));
 	a->all[a->n++] = one;
 }
 
@@ -48,7 +48,7 @@ anchors_add(struct anchors *a, const struct vouch *v, uint64_t line)
 	if (v->head.n == ANCHOR_HEAD && map_get(&a->by_head, v->head) != NULL)
 		return "another line before it has the same head";
 
-	struct anchor *one = mem_zalloc(sizeof(*one));
+	struct anchored *one = mem_zalloc(sizeof(*one));
 
 	one->line = line;
 	if (v->head.n != ANCHOR_HEAD || !copy(one->head, sizeof(one->head), v->head) ||
@@ -63,7 +63,7 @@ anchors_add(struct anchors *a, const struct vouch *v, uint64_t line)
 	return NULL;
 }
 
-struct anchor *
+struct anchored *
 anchors_find(const struct anchors *a, struct str head)
 {
 	return map_get(&a->by_head, head);

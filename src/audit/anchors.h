@@ -14,7 +14,7 @@
 #define ANCHOR_HEAD 64
 #define ANCHOR_NAME 64 /* what the settings allow */
 
-struct anchor {
+struct anchored {
 	char head[ANCHOR_HEAD + 1], ts[32], lines[STR_DIGITS + 1];
 	char name[ANCHOR_NAME + 1]; /* of the weir that wrote it */
 	uint64_t line;              /* of the anchor file */
@@ -22,7 +22,7 @@ struct anchor {
 };
 
 struct anchors {
-	struct anchor **all; /* in the order of the file */
+	struct anchored **all; /* in the order of the file */
 	size_t n;
 	struct map by_head;
 };
@@ -32,6 +32,6 @@ void anchors_fini(struct anchors *a);
 /* NULL, or why this line vouches for nothing (static); is it signed, nobody asks here. */
 const char *anchors_add(
     struct anchors *a, const struct vouch *v, uint64_t line) MUST_CHECK;
-struct anchor *anchors_find(const struct anchors *a, struct str head); /* NULL: none */
+struct anchored *anchors_find(const struct anchors *a, struct str head); /* NULL: none */
 
 #endif

@@ -113,7 +113,7 @@ check_count(struct witness *w, const struct vouch *c)
 static void
 check_anchor(struct witness *w, const struct vouch *c)
 {
-	struct anchor *a = NULL;
+	struct anchored *a = NULL;
 
 	if (w->o.anchors != NULL)
 		a = anchors_find(w->o.anchors, c->head);
@@ -232,7 +232,7 @@ end_anchors(struct witness *w, const char *first)
 	uint64_t older = 0;
 
 	for (size_t i = 0; all != NULL && i < all->n; i++) {
-		const struct anchor *a = all->all[i];
+		const struct anchored *a = all->all[i];
 		bool is_older = w->first_anchor == SIZE_MAX ? strcmp(a->ts, first) < 0
 							    : i < w->first_anchor;
 

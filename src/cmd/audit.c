@@ -14,6 +14,7 @@
 #include "audit/record.h"
 #include "base/log.h"
 #include "base/loop.h"
+#include "cmd/audit_by.h"
 #include "cmd/config.h"
 #include "cmd/main.h"
 #include "cmd/usage.h"
@@ -296,8 +297,6 @@ static bool
 take_value(struct audit_asked *o, int c)
 {
 	static const char *const decisions[] = { "allow", "deny", NULL };
-	static const char *const bys[] = { "reason", "host", "session", "tenant", "rule",
-		"decision", "model", "hour", NULL };
 
 	switch (c) {
 	case OPTION_SINCE:
@@ -318,7 +317,8 @@ take_value(struct audit_asked *o, int c)
 	case OPTION_KIND:
 		return read_word(optarg, record_kinds, &o->kind);
 	case OPTION_BY:
-		return read_word(optarg, bys, &o->by);
+		o->by = optarg;
+		return audit_by_find(optarg) != NULL;
 	case OPTION_COLOR:
 		return read_color(optarg, &o->color);
 	default:

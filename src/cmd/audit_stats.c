@@ -16,13 +16,13 @@
 #include "base/exit.h"
 #include "base/map.h"
 #include "cmd/audit.h"
+#include "cmd/audit_by.h"
 #include "cmd/audit_filter.h"
 #include "cmd/book_rows.h"
 #include "cmd/output.h"
 #include "cmd/spread.h"
 
 #define GROUPS_MAX 8192
-#define KEY_MAX 1024
 #define OUT_MAX ((size_t)64 << 20)
 
 struct group {
@@ -35,99 +35,13 @@ struct group {
 
 struct stats {
 	const struct audit_asked *o;
+	const struct audit_by *by;
 	struct map by_key;
 	struct group total, other;
 	uint64_t unreadable; /* lines that are no records */
 	struct arena arena;
 	bool is_missing;
 };
-
-/* ---- what a record belongs to */
-
-static struct str
-key_reason(const struct entry *e, struct buf *b)
-{
-	(void)b;
-	return e->reason;
-}
-
-static struct str
-key_host(const struct entry *e, struct buf *b)
-{
-	(void)b;
-	return e->host;
-}
-
-static struct str
-key_tenant(const struct entry *e, struct buf *b)
-{
-	(void)b;
-	return e->tenant;
-}
-
-static struct str
-key_rule(const struct entry *e, struct buf *b)
-{
-	(void)b;
-	return e->rule;
-}
-
-static struct str
-key_decision(const struct entry *e, struct buf *b)
-{
-	(void)b;
-	return e->decision;
-}
-
-static struct str
-key_model(const struct entry *e, struct buf *b)
-{
-	(void)b;
-	return e->model;
-}
-
-static struct str
-key_session(const struct entry *e, struct buf *b)
-{
-	if (e->sid.n == 0)
-		return STR_NONE;
-	buf_str(b, e->tenant);
-	buf_char(b, '/');
-	buf_str(b, e->sid);
-	return buf_view(b);
-}
-
-/* "2031-04-05T06" */
-static struct str
-key_hour(const struct entry *e, struct buf *b)
-{
-	buf_str(b, str_sub(e->ts, 0, 13));
-	buf_text(b, ":00Z");
-	return buf_view(b);
-}
-
-static struct str
-key_of(const char *by, const struct entry *e, struct buf *b)
-{
-	static const struct {
-		const char *name;
-		struct str (*key)(const struct entry *e, struct buf *b);
-	} keys[] = {
-		{ "reason", key_reason },
-		{ "host", key_host },
-		{ "session", key_session },
-		{ "tenant", key_tenant },
-		{ "rule", key_rule },
-		{ "decision", key_decision },
-		{ "model", key_model },
-		{ "hour", key_hour },
-	};
-
-	for (size_t i = 0; i < sizeof(keys) / sizeof(*keys); i++)
-		if (strcmp(keys[i].name, by) == 0)
-			return str_sub(keys[i].key(e, b), 0, KEY_MAX);
-	return STR_NONE;
-}
 
 /* ---- sums */
 
@@ -221,8 +135,8 @@ count_line(struct stats *s, const struct audit_line *l)
 	int64_t times = times_of(&e);
 	if (times == 0 || !audit_filter_is_in_time(s->o, &e))
 		return;
-	buf_init(&key, 2 * KEY_MAX);
-	count_in(group_of(s, key_of(s->o->by, &e, &key)), &e, times);
+	buf_init(&key, 2 * AUDIT_BY_MAX);
+	count_in(group_of(s, audit_by_key(s->by, &e, &key)), &e, times);
 	count_in(&s->total, &e, times);
 	buf_fini(&key);
 }
@@ -420,7 +334,7 @@ say(struct stats *s)
 int
 audit_stats(struct audit_log *log, const struct audit_asked *o)
 {
-	struct stats s = { .o = o };
+	struct stats s = { .o = o, .by = audit_by_find(o->by) };
 	int status;
 
 	signal(SIGPIPE, SIG_IGN);

@@ -42,6 +42,16 @@ probe_unsure(struct probe *p, const char *fmt, ...)
 	va_end(ap);
 }
 
+void
+probe_failed(struct probe *p, const char *fmt, ...)
+{
+	va_list ap;
+
+	va_start(ap, fmt);
+	say(p, p->row->is_positive ? PROBE_FAIL : PROBE_UNSURE, fmt, ap);
+	va_end(ap);
+}
+
 bool
 probe_row_applies(const struct probe_row *row, const struct probe_plan *plan)
 {

@@ -89,6 +89,8 @@ extern const struct probe_rows probe_doors, probe_ways, probe_locals, probe_sand
 void probe_good(struct probe *p, const char *fmt, ...) PRINTF_LIKE(2, 3);
 void probe_bad(struct probe *p, const char *fmt, ...) PRINTF_LIKE(2, 3);
 void probe_unsure(struct probe *p, const char *fmt, ...) PRINTF_LIKE(2, 3);
+/* A door itself failed: bad for what is to pass it, and of the rest it says nothing. */
+void probe_failed(struct probe *p, const char *fmt, ...) PRINTF_LIKE(2, 3);
 
 /* Does the row's probe belong to the plan, and over what? */
 bool probe_row_applies(const struct probe_row *row, const struct probe_plan *plan);

@@ -30,19 +30,14 @@ static bool
 open_at(struct probe *p, struct talk *t, const char *where, int kind)
 {
 	int err = talk_open(t, where, kind, p->plan->timeout_ms * 2);
-
 	const char *why = err == EPROTO
 			      ? "it speaks no TLS, or its certificate is not trusted here"
 			      : strerror(err);
 
 	if (err == 0)
 		return true;
-	if (p->row->is_positive)
-		probe_bad(p, "%s is not reached at %s: %s", door_names[p->row->door],
-		    where, why);
-	else
-		probe_unsure(p, "%s is not reached at %s: %s", door_names[p->row->door],
-		    where, why);
+	probe_failed(
+	    p, "%s is not reached at %s: %s", door_names[p->row->door], where, why);
 	return false;
 }
 
@@ -55,10 +50,7 @@ open_door(struct probe *p, struct talk *t, int kind)
 static void
 no_answer(struct probe *p)
 {
-	if (p->row->is_positive)
-		probe_bad(p, "%s gave no answer", door_names[p->row->door]);
-	else
-		probe_unsure(p, "%s gave no answer", door_names[p->row->door]);
+	probe_failed(p, "%s gave no answer", door_names[p->row->door]);
 }
 
 /* ---- HTTP ---- */
