@@ -65,7 +65,7 @@ key_before(struct str text, size_t at, struct key *key)
 
 	if (to > 0 && has_byte("*+?", text.p[to - 1])) /* +=, ?=, *= */
 		to--;
-	for (size_t n = 0; n < 8 && to > 0 && is_blank(text.p[to - 1]); n++)
+	for (size_t n = 0; n < KEY_BLANKS_MAX && to > 0 && is_blank(text.p[to - 1]); n++)
 		to--;
 	to = skip_colour_back(text, to);
 	to = skip_index_back(text, to);

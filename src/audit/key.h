@@ -10,7 +10,7 @@
 #include "audit/piece.h"
 
 #define KEY_NAME_MAX 64 /* bytes; what lies further left does not matter */
-#define KEY_BLANKS_MAX 64
+#define KEY_BLANKS_MAX 256
 #define KEY_COST 16 /* a name that is judged, in bytes looked at */
 
 struct key {

@@ -73,6 +73,15 @@ is_proven(const struct piece *p, const struct key *key, size_t at, const struct 
 	       !is_blank(p->text.p[v->to]) || !goes_on_in_words(p->text, v->to);
 }
 
+/* "no token: its address is unknown" */
+static bool
+is_sentence(const struct piece *p, size_t at, const struct value *v)
+{
+	return p->text.p[at] == ':' && is_blank(p->text.p[at + 1]) && v->to < p->text.n &&
+	       is_blank(p->text.p[v->to]) && value_is_prose(behind_text(p, v)) &&
+	       goes_on_in_words(p->text, v->to);
+}
+
 size_t
 look_key(struct piece *p, size_t at)
 {
@@ -89,7 +98,8 @@ look_key(struct piece *p, size_t at)
 		return end;
 	behind_key(p, &key, kind, at, &v);
 	p->scan->work += v.next - at;
-	if (value_is_harmless(behind_text(p, &v)) || !is_proven(p, &key, at, &v))
+	if (value_is_harmless(behind_text(p, &v)) || !is_proven(p, &key, at, &v) ||
+	    is_sentence(p, at, &v))
 		return v.from; /* what only looks like a reference may hold a token */
 	if (v.next == v.to)
 		behind_trim(p->text, &v);

@@ -24,11 +24,46 @@ has_byte(const char *set, char c)
 		literal, sizeof(literal) - 1 \
 	}
 
-static const struct str harmless_words[] = { W("null"), W("true"), W("false"), W("none"),
-	W("nil"), W("undefined"), W("[redacted]"), W("<redacted>"), W("(redacted)"),
-	W("[filtered]"), W("[masked]"), W("redacted"),
-	/* what is below it (join.h) */
-	W("|"), W("|-"), W("|+"), W(">"), W(">-"), W(">+"), W("\\") };
+static const struct str nothings[] = { W("null"), W("true"), W("false"), W("none"),
+	W("nil"), W("undefined") };
+
+static const struct str harmless_words[] = { W("[redacted]"), W("<redacted>"),
+	W("(redacted)"), W("[filtered]"), W("[masked]"), W("redacted"), W("\\") };
+
+static bool
+is_one_of(const struct str *words, size_t n, struct str v)
+{
+	for (size_t i = 0; i < n; i++)
+		if (v.n == words[i].n && str_eq_nocase(v, words[i]))
+			return true;
+	return false;
+}
+
+#define IS_ONE_OF(words, v) is_one_of(words, sizeof(words) / sizeof(*(words)), v)
+
+bool
+value_is_nothing(struct str v)
+{
+	return IS_ONE_OF(nothings, v);
+}
+
+bool
+value_is_prose(struct str v)
+{
+	static const struct str words[] = { W("a"), W("an"), W("the"), W("its"), W("it"),
+		W("is"), W("was"), W("are"), W("this"), W("that"), W("these"), W("those"),
+		W("there"), W("they"), W("their"), W("we"), W("you"), W("your"), W("our"),
+		W("he"), W("she"), W("his"), W("her"), W("of"), W("for"), W("from"),
+		W("to"), W("in"), W("on"), W("at"), W("by"), W("with"), W("without"),
+		W("and"), W("or"), W("but"), W("if"), W("when"), W("where"), W("which"),
+		W("who"), W("what"), W("how"), W("why"), W("as"), W("not"), W("no"),
+		W("must"), W("should"), W("may"), W("can"), W("cannot"), W("could"),
+		W("would"), W("will"), W("has"), W("have"), W("had"), W("does"), W("did"),
+		W("be"), W("been"), W("see"), W("then"), W("than"), W("each"), W("every"),
+		W("any"), W("all"), W("some"), W("use") };
+
+	return IS_ONE_OF(words, v);
+}
 
 static bool
 is_stars(struct str v)
@@ -105,6 +140,60 @@ is_code(struct str v)
 	return has_byte("])", v.p[v.n - 1]);
 }
 
+size_t
+value_skip_tags(struct str v)
+{
+	size_t at = 0;
+
+	while (at < v.n && has_byte("!&", v.p[at])) {
+		while (at < v.n && !has_byte(" \t", v.p[at]))
+			at++;
+		while (at < v.n && has_byte(" \t", v.p[at]))
+			at++;
+	}
+	return at;
+}
+
+bool
+value_is_comment(struct str v)
+{
+	return v.n > 0 && v.p[0] == '#' && (v.n == 1 || has_byte(" \t", v.p[1]));
+}
+
+bool
+value_is_block_sign(struct str v)
+{
+	size_t at = 1;
+
+	if (v.n == 0 || !has_byte("|>", v.p[0]))
+		return false;
+	while (at < v.n && at < 3 && (ascii_is_digit(v.p[at]) || has_byte("+-", v.p[at])))
+		at++;
+	if (at == v.n)
+		return true;
+	return has_byte(" \t", v.p[at]) &&
+	       value_is_comment(str_trim(str_sub(v, at, v.n)));
+}
+
+/* The value is in the lines below (join.h). */
+static bool
+is_below(struct str v)
+{
+	struct str rest = str_sub(v, value_skip_tags(v), v.n);
+
+	return value_is_comment(v) || value_is_block_sign(rest);
+}
+
+/* {, ({: it goes on in the lines below. */
+static bool
+is_opened(struct str v)
+{
+	for (size_t i = 0; i < v.n; i++)
+		if (!has_byte("[{(", v.p[i]))
+			return false;
+	return v.n > 0;
+}
+
 bool
 value_is_harmless(struct str v)
 {
@@ -112,10 +201,10 @@ value_is_harmless(struct str v)
 		return true;
 	if (v.n > HARMLESS_MAX)
 		return false;
-	for (size_t i = 0; i < sizeof(harmless_words) / sizeof(*harmless_words); i++)
-		if (v.n == harmless_words[i].n && str_eq_nocase(v, harmless_words[i]))
-			return true;
-	return is_stars(v) || is_reference(v) || is_code(v);
+	if (IS_ONE_OF(nothings, v) || IS_ONE_OF(harmless_words, v))
+		return true;
+	return is_stars(v) || is_reference(v) || is_code(v) || is_below(v) ||
+	       is_opened(v);
 }
 
 /* ---- behind a name that says little */
@@ -214,6 +303,17 @@ static const struct {
 	{ "goog4-rsa-sha256", true },
 };
 
+/* token="abc", id=7: a list, whatever the scheme's name. */
+static bool
+begins_parameter(struct str v)
+{
+	size_t n = 0;
+
+	while (n < v.n && n < 32 && (ascii_is_alnum(v.p[n]) || has_byte("_-", v.p[n])))
+		n++;
+	return n > 0 && n + 1 < v.n && v.p[n] == '=' && has_byte("\"'\\", v.p[n + 1]);
+}
+
 size_t
 value_skip_scheme(struct str v, bool *has_parameters)
 {
@@ -228,7 +328,8 @@ value_skip_scheme(struct str v, bool *has_parameters)
 		return 0;
 	for (size_t i = 0; i < sizeof(schemes) / sizeof(*schemes); i++)
 		if (str_eq_nocase(str_sub(v, 0, word), str_of(schemes[i].name))) {
-			*has_parameters = schemes[i].has_parameters;
+			*has_parameters = schemes[i].has_parameters ||
+					  begins_parameter(str_sub(v, at, v.n));
 			return at;
 		}
 	return 0;
