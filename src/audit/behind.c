@@ -530,6 +530,13 @@ behind_key(
 		v->code = SPAN_PERCENT;
 }
 
+void
+behind_option(struct piece *p, const struct key *key, size_t at, struct value *v)
+{
+	if (!bracketed_value(p, at, false, v) && !behind_quote(p->text, at, v))
+		behind_word(p, at, behind_ends(p, key, false), v);
+}
+
 bool
 behind_mask(struct piece *p, const char *kind, const char *why, const struct value *v)
 {

@@ -28,6 +28,8 @@ const char *behind_ends(struct piece *p, const struct key *key, bool is_line);
 /* The value behind the separator at `at`, of a key whose name says `kind`. */
 void behind_key(
     struct piece *p, const struct key *key, const char *kind, size_t at, struct value *v);
+/* The value that begins at `at`, without a separator before it. */
+void behind_option(struct piece *p, const struct key *key, size_t at, struct value *v);
 /* Brackets that close around the value, and a sentence's end, are not the value's. */
 void behind_trim(struct str text, struct value *v);
 struct str behind_text(const struct piece *p, const struct value *v);

@@ -35,6 +35,7 @@ struct level {
 	const char *kind; /* all that is inside is a secret */
 	/* {"name": "token", "value": ...}, ["token", ...]: of the value to come */
 	const char *pair;
+	bool is_option;                /* it is an option's: words are values, too */
 	bool is_login;                 /* that is "user:password" (-u) */
 	bool has_user, is_bare;        /* arguments: a user was named; -p is before it */
 	const struct command *command; /* whose arguments the array is, or NULL */
@@ -111,14 +112,6 @@ describes(struct str key)
 	return str_is_any(key, words);
 }
 
-static bool
-is_value_key(struct str key)
-{
-	static const char *const keys[] = { "value", "val", "string_value", NULL };
-
-	return str_is_any(key, keys);
-}
-
 static const char *
 kind_of_value(struct walk *w, const char **why)
 {
@@ -133,7 +126,8 @@ kind_of_value(struct walk *w, const char **why)
 		return describes(w->key) ? NULL : l->example;
 	if (w->key.p != NULL)
 		kind = kind_by_name(w, w->key);
-	if (kind == NULL && l->pair != NULL && (l->is_array || is_value_key(w->key))) {
+	if (kind == NULL && l->pair != NULL &&
+	    (l->is_array || name_role(w->key) == NAME_IS_VALUE)) {
 		*why = why_pair;
 		kind = l->pair;
 	}
@@ -172,7 +166,7 @@ static bool
 may_be_held(struct walk *w)
 {
 	return !top(w)->is_array && top(w)->kind == NULL && top(w)->pair == NULL &&
-	       is_value_key(w->key);
+	       name_role(w->key) == NAME_IS_VALUE;
 }
 
 /* Said once, it holds: a second name in the same object takes nothing back. */
@@ -272,6 +266,24 @@ on_login(struct walk *w, struct str raw, size_t at)
 	    w->base + at + colon + 1, SPAN_JSON);
 }
 
+/* "X-Api-Key", "Password:", and neither "PASSWORD=" nor "X-Api-Key: ". */
+static bool
+may_be_name(struct str text)
+{
+	for (size_t i = 0; i < text.n; i++)
+		if (text.p[i] == '=' || (text.p[i] == ':' && i + 1 < text.n))
+			return false;
+	return true;
+}
+
+/* --password, -Password */
+static bool
+is_long_option(struct str text)
+{
+	return text.n > 3 && text.p[0] == '-' &&
+	       (text.p[1] == '-' || ascii_is_alnum(text.p[1]));
+}
+
 /* In an array a name is every other one, or what can only be an option's. */
 static void
 note_argument(struct walk *w, struct str text)
@@ -281,8 +293,10 @@ note_argument(struct walk *w, struct str text)
 	struct level *l = top(w);
 	const struct command *c = l->command;
 
-	l->pair =
-	    l->n % 2 == 0 || str_starts(text, STR("--")) ? kind_by_name(w, text) : NULL;
+	l->is_option = is_long_option(text);
+	l->pair = (l->n % 2 == 0 || l->is_option) && may_be_name(text)
+		      ? kind_by_name(w, text)
+		      : NULL;
 	if (c != NULL && c->is_apart && str_eq(text, str_of(c->option))) {
 		l->pair = "password";
 		l->command = NULL; /* sshpass -p VALUE ssh -p 22 */
@@ -297,12 +311,9 @@ note_argument(struct walk *w, struct str text)
 static void
 note_pair(struct walk *w, struct str text)
 {
-	static const char *const name_keys[] = { "name", "key", "header", "field", NULL };
-	struct level *l = top(w);
-
-	if (l->is_array)
+	if (top(w)->is_array)
 		note_argument(w, text);
-	else if (str_is_any(w->key, name_keys))
+	else if (name_role(w->key) == NAME_NAMES)
 		note_name(w, text);
 }
 
@@ -373,7 +384,8 @@ on_string(struct walk *w, struct str raw, size_t at, struct str text)
 	const char *kind = kind_of_value(w, &why);
 	bool is_free = top(w)->is_array && top(w)->kind == NULL;
 
-	if (is_free && is_name_like(w, text))
+	if (is_free &&
+	    (top(w)->is_option ? str_starts(text, STR("-")) : is_name_like(w, text)))
 		kind = NULL;
 	if (kind == NULL && str_eq_nocase(w->key, STR("auth")) && is_login(text))
 		kind = "token";

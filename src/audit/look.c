@@ -16,6 +16,8 @@
 
 static const char why_key[] = "the key before it";
 static const char why_option[] = "the option before it";
+static const char why_beside[] = "the string before it";
+static const char why_told[] = "the sentence says that it is one";
 static const char why_userinfo[] = "it is a URL's userinfo";
 static const char why_line[] = "its place in a line of a password file";
 static const char why_pem[] = "it is a private key's block";
@@ -73,13 +75,19 @@ is_proven(const struct piece *p, const struct key *key, size_t at, const struct 
 	       !is_blank(p->text.p[v->to]) || !goes_on_in_words(p->text, v->to);
 }
 
+/* "its address is unknown" */
+static bool
+is_prose(const struct piece *p, const struct value *v)
+{
+	return v->to < p->text.n && is_blank(p->text.p[v->to]) &&
+	       value_is_prose(behind_text(p, v)) && goes_on_in_words(p->text, v->to);
+}
+
 /* "no token: its address is unknown" */
 static bool
 is_sentence(const struct piece *p, size_t at, const struct value *v)
 {
-	return p->text.p[at] == ':' && is_blank(p->text.p[at + 1]) && v->to < p->text.n &&
-	       is_blank(p->text.p[v->to]) && value_is_prose(behind_text(p, v)) &&
-	       goes_on_in_words(p->text, v->to);
+	return p->text.p[at] == ':' && is_blank(p->text.p[at + 1]) && is_prose(p, v);
 }
 
 size_t
@@ -477,36 +485,197 @@ option_value(struct str text, size_t at, char quote)
 	return at + 1 < text.n && text.p[at] == quote && text.p[at + 1] != '-' ? at : 0;
 }
 
-size_t
-look_option(struct piece *p, size_t at)
+/* The option whose name begins at `name`, behind its dashes. */
+static size_t
+option_at(struct piece *p, size_t name)
 {
-	size_t name = at + 2;
 	size_t to = name;
 	struct key key = { .before = ' ' };
 	struct value v;
 
-	if (!str_starts(str_sub(p->text, at, 2), STR("--")))
-		return 0;
-	if (at > 0 && !is_space(p->text.p[at - 1]) &&
-	    !has_byte("\"'`", p->text.p[at - 1]))
-		return 0;
 	while (to < p->text.n && to - name < KEY_NAME_MAX && is_name_byte(p->text.p[to]))
 		to++;
 	key.name = str_sub(p->text, name, to - name);
+	size_t dash = name - 1 - (p->text.p[name - 2] == '-');
 	char quote =
-	    at > 0 && has_byte("\"'", p->text.p[at - 1]) ? p->text.p[at - 1] : '\0';
+	    dash > 0 && has_byte("\"'", p->text.p[dash - 1]) ? p->text.p[dash - 1] : '\0';
 	size_t from = option_value(p->text, to, quote);
 	if (from <= to || from >= p->text.n || has_byte("-", p->text.p[from]))
 		return 0;
 	const char *kind = key_kind(p, &key);
 	if (kind == NULL)
 		return 0;
-	if (!behind_quote(p->text, from, &v))
-		behind_word(p, from, behind_ends(p, &key, false), &v);
-	p->scan->work += v.next - at;
+	behind_option(p, &key, from, &v);
+	p->scan->work += v.next - name;
 	if (key.is_doubtful && !value_proves(behind_text(p, &v), key.proof))
 		return 0;
 	return behind_mask(p, kind, why_option, &v) ? v.next : v.from;
+}
+
+size_t
+look_option(struct piece *p, size_t at)
+{
+	if (!str_starts(str_sub(p->text, at, 2), STR("--")))
+		return 0;
+	if (at > 0 && !is_space(p->text.p[at - 1]) &&
+	    !has_byte("\"'`", p->text.p[at - 1]))
+		return 0;
+	return option_at(p, at + 2);
+}
+
+/* At the blank before it. */
+size_t
+look_long_option(struct piece *p, size_t at)
+{
+	size_t name = at + 2;
+
+	if (name + 3 >= p->text.n || !ascii_is_alnum(p->text.p[name]) ||
+	    !ascii_is_alnum(p->text.p[name + 1]) || !ascii_is_alnum(p->text.p[name + 2]))
+		return 0;
+	return option_at(p, name);
+}
+
+/* ---- ("name", "value") */
+
+/* set("password", "a"): it is no list of names. */
+static bool
+is_call_that_sets(struct str before)
+{
+	static const char *const verbs[] = { "set", "put", "define", "add", "append",
+		"insert", "header", "export", "with", NULL };
+	size_t from;
+
+	if (before.n == 0 || before.p[before.n - 1] != '(')
+		return false;
+	before.n--;
+	for (from = before.n;
+	     from > 0 && before.n - from < KEY_NAME_MAX &&
+	     (ascii_is_alnum(before.p[from - 1]) || before.p[from - 1] == '_');)
+		from--;
+	struct str name = str_sub(before, from, before.n - from);
+	for (const char *const *v = verbs; *v != NULL; v++)
+		if (str_eq_nocase(str_sub(name, 0, strlen(*v)), str_of(*v)))
+			return true;
+	return false;
+}
+
+/* Behind the b of b"..." at `at`. */
+static size_t
+skip_string_prefix(struct str text, size_t at)
+{
+	for (int n = 0; n < 2 && at < text.n && has_byte("bBrRuUN@", text.p[at]); n++)
+		at++;
+	return at;
+}
+
+/* Of a list of names the next one is no value, of a pair it is. */
+static bool
+is_pair(const struct piece *p, const struct key *key, const struct value *v)
+{
+	struct str value = behind_text(p, v);
+	size_t from = (size_t)(key->name.p - p->text.p) - 1;
+	size_t behind = skip_blanks(p->text, v->next);
+
+	while (from > p->line && has_byte("bBrRuUN@", p->text.p[from - 1]))
+		from--;
+	bool is_closed = behind < p->text.n && has_byte(")]}", p->text.p[behind]);
+	bool is_opened = from > p->line && has_byte("([{", p->text.p[from - 1]);
+	if (name_kind(value, NAME_IN_JSON) != NULL)
+		return false;
+	if (is_closed && is_call_that_sets(str_sub(p->text, p->line, from - p->line)))
+		return true;
+	return value_proves(
+	    value, is_closed && is_opened ? NAME_WANTS_MIX : NAME_WANTS_LONG);
+}
+
+size_t
+look_pair(struct piece *p, size_t at)
+{
+	struct key key;
+	struct value v;
+
+	if (!may_be_key(p, at) || !key_before(p->text, at + 1, &key) ||
+	    key.before != p->text.p[at])
+		return 0;
+	size_t from = skip_string_prefix(p->text, skip_blanks(p->text, at + 2));
+	key.is_quoted =
+	    false; /* in a list words are names more often than in an object */
+	const char *kind = key_kind(p, &key);
+	if (kind == NULL || from >= p->text.n || !behind_quote(p->text, from, &v))
+		return 0;
+	p->scan->work += v.next - at;
+	if (!is_pair(p, &key, &v) ||
+	    (key.is_doubtful && !value_proves(behind_text(p, &v), key.proof)))
+		return 0;
+	return behind_mask(p, kind, why_beside, &v) ? v.next : v.from;
+}
+
+/* ---- the password is VALUE */
+
+#define WORD_MAX 16 /* bytes of the word that says so */
+
+/* Behind the blanks and the `word` at `at`; 0: it is not there. */
+static size_t
+skip_word(struct str text, size_t at, struct str word)
+{
+	size_t from = skip_blanks(text, at);
+	size_t end = from + word.n;
+
+	if (from == at || !str_starts(str_sub(text, from, word.n), word) ||
+	    (end < text.n &&
+		(ascii_is_alnum(text.p[end]) || has_byte("_-", text.p[end]))))
+		return 0;
+	return end;
+}
+
+/* Where the value begins that is told from `at` on, or 0; *is_told: it can be nothing
+ * else.
+ */
+static size_t
+told_value(struct str text, size_t at, bool *is_told)
+{
+	static const struct str verbs[] = { { "is", 2 }, { "was", 3 }, { "set to", 6 },
+		{ "changed to", 10 } };
+	size_t end;
+
+	*is_told = false;
+	for (size_t i = 0; i < sizeof(verbs) / sizeof(*verbs); i++)
+		if ((end = skip_word(text, at, verbs[i])) != 0) {
+			*is_told = end < text.n && has_byte(":=", text.p[end]);
+			at = end + *is_told;
+			end = skip_blanks(text, at);
+			*is_told |= end < text.n && has_byte("\"'`", text.p[end]);
+			return end > at ? end : 0;
+		}
+	end = skip_blanks(text, at);
+	return end > at && end < text.n && has_byte("\"'`", text.p[end]) ? end : 0;
+}
+
+size_t
+look_told(struct piece *p, size_t at)
+{
+	static const char *const words[] = { "password", "passphrase", "passcode", NULL };
+	const struct key key = { .before = ' ' };
+	struct value v;
+	bool is_told;
+
+	size_t word = at;
+
+	while (at < p->text.n && at - word < WORD_MAX && ascii_is_alnum(p->text.p[at]))
+		at++;
+	if (!str_is_any(str_sub(p->text, word, at - word), words))
+		return 0;
+	size_t from = told_value(p->text, at, &is_told);
+	if (from == 0 || from >= p->text.n)
+		return 0;
+	behind_option(p, &key, from, &v);
+	p->scan->work += v.next - at;
+	if (v.next == v.to)
+		behind_trim(p->text, &v);
+	struct str value = behind_text(p, &v);
+	if (!value_proves(value, NAME_WANTS_MIX) && (!is_told || is_prose(p, &v)))
+		return 0;
+	return behind_mask(p, "password", why_told, &v) ? v.next : v.from;
 }
 
 /* ---- lines of password files */

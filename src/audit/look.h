@@ -14,9 +14,12 @@
 #include "audit/piece.h"
 
 /* Where to go on, or 0: there is nothing at `at`. */
-size_t look_pem(struct piece *p, size_t at);              /* -----BEGIN */
-size_t look_option(struct piece *p, size_t at);           /* --password VALUE */
-size_t look_userinfo(struct piece *p, size_t at);         /* ://user:password@ */
+size_t look_pem(struct piece *p, size_t at);         /* -----BEGIN */
+size_t look_option(struct piece *p, size_t at);      /* --password VALUE */
+size_t look_long_option(struct piece *p, size_t at); /* " -Password VALUE" */
+size_t look_pair(struct piece *p, size_t at);        /* the quote in "name", "value" */
+size_t look_told(struct piece *p, size_t at);        /* password is VALUE */
+size_t look_userinfo(struct piece *p, size_t at);    /* ://user:password@ */
 size_t look_escaped_userinfo(struct piece *p, size_t at); /* :\/\/user:password@ */
 size_t look_pgpass(struct piece *p, size_t at);  /* host:5432:base:user:password */
 size_t look_netrc(struct piece *p, size_t at);   /* a line that is "password VALUE" */

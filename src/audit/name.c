@@ -147,6 +147,8 @@ static const struct {
 	{ WORDS("presharedkey"), "secret-key" },
 	{ WORDS("signingkey"), "secret-key" },
 	{ WORDS("passcode"), "password" },
+	{ WORDS("storepass"), "password" },
+	{ WORDS("keypass"), "password" },
 	{ WORDS("secret"), "secret" },
 	{ WORDS("token"), "token" },
 };
@@ -320,6 +322,57 @@ name_kind_in_doubt(struct str name, enum name_proof *proof)
 			return doubtful[i].kind;
 		}
 	return NULL;
+}
+
+/* What stands before "name", "key" or "value" when it is a pair's. */
+static bool
+is_of_pair(struct str before)
+{
+	static const char *const words[] = { "parameter", "option", "header", "field",
+		"attribute", "property", "variable", "env", "setting", NULL };
+
+	while (before.n > 0 && !ascii_is_alnum(before.p[before.n - 1]))
+		before.n--;
+	return before.n == 0 || str_is_any(before, words);
+}
+
+static bool
+ends_as(struct str key, struct str tail, struct str *before)
+{
+	if (key.n < tail.n || !str_eq_nocase(str_sub(key, key.n - tail.n, tail.n), tail))
+		return false;
+	*before = str_sub(key, 0, key.n - tail.n);
+	return true;
+}
+
+enum name_role
+name_role(struct str key)
+{
+	static const char *const names[] = { "header", "field", NULL };
+	static const char *const values[] = { "val", "string_value", NULL };
+	struct str before;
+
+	switch (key.n > 0 ? key.p[key.n - 1] | 0x20 : 0) {
+	case 'e':
+		if (ends_as(key, STR("value"), &before) && is_of_pair(before))
+			return NAME_IS_VALUE;
+		if (str_is_any(key, values))
+			return NAME_IS_VALUE;
+		return ends_as(key, STR("name"), &before) && is_of_pair(before)
+			   ? NAME_NAMES
+			   : NAME_IS_OTHER;
+	case 'y':
+		return ends_as(key, STR("key"), &before) && is_of_pair(before)
+			   ? NAME_NAMES
+			   : NAME_IS_OTHER;
+	case 'l':
+		return str_is_any(key, values) ? NAME_IS_VALUE : NAME_IS_OTHER;
+	case 'r':
+	case 'd':
+		return str_is_any(key, names) ? NAME_NAMES : NAME_IS_OTHER;
+	default:
+		return NAME_IS_OTHER;
+	}
 }
 
 bool

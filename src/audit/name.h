@@ -33,6 +33,10 @@ enum name_proof {
  * (static), or NULL: "pass" is a word for many things. */
 const char *name_kind_in_doubt(struct str name, enum name_proof *proof);
 
+/* {"name": "DB_PASSWORD", "value": ...}, {"ParameterKey": ..., "ParameterValue": ...} */
+enum name_role { NAME_IS_OTHER, NAME_NAMES, NAME_IS_VALUE };
+enum name_role name_role(struct str key);
+
 /* For each last byte (small letters), a bit for each byte before it, of its low five. */
 #define NAME_ENDS 256
 #define NAME_NUMBER_MAX 3 /* digits behind a name that is one of several */

@@ -571,7 +571,12 @@ static const struct look {
 	{ "Private-Lines:", look_pem },
 	{ "--", look_option },
 	{ "://", look_userinfo },
+	{ " -pass", look_long_option },
+	{ "\", \"", look_pair },
+	{ "', '", look_pair },
 	{ "password", look_netrc },
+	{ "password", look_told },
+	{ "Password", look_told },
 	{ ":", look_pgpass },
 	{ ":", look_pairs },
 	{ "=", look_key },
@@ -588,6 +593,12 @@ static const struct look {
 	{ "&", look_entity },
 };
 
+/* What else the looks are for that begin with the same two bytes: four are told apart. */
+static const char *const likewise[] = { "passphrase", "passcode", " -Pass", " -Token",
+	" -token", " -Secret", " -secret", " -Api", " -api", " -Cred", " -cred",
+	" -Client", " -client", " -Access", " -access", " -Auth", " -auth", " -storepass",
+	" -keypass", "\",\"", "','", "\", b", "', b" };
+
 #define LOOKS (sizeof(looks) / sizeof(looks[0]))
 _Static_assert(LOOKS <= 32, "a bit each");
 
@@ -599,6 +610,8 @@ scan_prefilter(struct prefilter *f)
 		prefilter_add(f, str_of(looks[i].literal));
 		f->looks[(unsigned char)looks[i].literal[0]] |= (uint32_t)1 << i;
 	}
+	for (size_t i = 0; i < sizeof(likewise) / sizeof(likewise[0]); i++)
+		prefilter_add(f, str_of(likewise[i]));
 }
 
 /* What stands at `at`, and where to go on. */

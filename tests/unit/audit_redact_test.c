@@ -276,6 +276,59 @@ static const struct {
 	    "https://x-access-token:#password#@h.example/a/b" },
 	{ "an @ in a token", REDACT_TEXT, "a token:kf@h.ex|ample b",
 	    "a token:#token# b" },
+	{ "an option of one dash", REDACT_TEXT,
+	    "Connect -Server a -Password correct -Verbose\nstart -storepass kfh3|8 -v",
+	    "Connect -Server a -Password #password# -Verbose\nstart -storepass "
+	    "#password# "
+	    "-v" },
+	{ "an option's value in brackets", REDACT_TEXT,
+	    "Connect -Password (ConvertTo-SecureString \"kfh3|8\" -Force) -Verbose",
+	    "Connect -Password (#password#) -Verbose" },
+	{ "dashes that begin no option", REDACT_TEXT,
+	    "a - password reset - token -> b, a -t x, the -pass rate is 5", NULL },
+	{ "pairs", REDACT_TEXT,
+	    "[(b'x-api-key', b'kfh3|8'), (b'cookie', b'sid=kfh3|8'), (b'accept', "
+	    "b'*/*')]",
+	    "[(b'x-api-key', b'#api-key#'), (b'cookie', b'#cookie#'), (b'accept', "
+	    "b'*/*')]" },
+	{ "calls that set", REDACT_TEXT,
+	    "define('DB_PASSWORD', 'hor|se'); p.setProperty(\"db.password\", \"hor|se\")",
+	    "define('DB_PASSWORD', '#password#'); p.setProperty(\"db.password\", "
+	    "\"#password#\")" },
+	{ "in a longer list", REDACT_TEXT, "['Host', 'a', 'X-Api-Key', 'kfh38fhw|eoi2']",
+	    "['Host', 'a', 'X-Api-Key', '#api-key#']" },
+	{ "lists of names", REDACT_TEXT,
+	    "IN ('password','token') f(\"token\", \"user\") ['password', 'line2', 'x'] "
+	    "set(\"token\", \"password\") get(\"token\", \"none\")",
+	    NULL },
+	{ "a password that is told", REDACT_TEXT,
+	    "the password is kfh3|8. Password was: swor|dfish, passphrase set to 'a b "
+	    "kfh3|8'",
+	    "the password is #password#. Password was: #password#, passphrase set to "
+	    "'#password#'" },
+	{ "what is told of a password", REDACT_TEXT,
+	    "the password is wrong, password was: not given, password is required, "
+	    "passport is kfh38, password \"reset\" failed, passwords was hunter2",
+	    NULL },
+	{ "a password in quotes", REDACT_TEXT, "login with password \"kfh3|8\" failed",
+	    "login with password #password# failed" },
+	{ "a parameter's key and value", REDACT_JSON,
+	    "[{\"ParameterKey\":\"DbPassword\",\"ParameterValue\":\"hor|se\"},"
+	    "{\"ParameterKey\":\"Size\",\"ParameterValue\":\"1\"},"
+	    "{\"option_value\":\"hor|se\",\"option_name\":\"ApiToken\"},"
+	    "{\"defaultValue\":\"a\",\"username\":\"token\",\"maxvalue\":1}]",
+	    "[{\"ParameterKey\":\"DbPassword\",\"ParameterValue\":\"#password#\"},"
+	    "{\"ParameterKey\":\"Size\",\"ParameterValue\":\"1\"},"
+	    "{\"option_value\":\"#token#\",\"option_name\":\"ApiToken\"},"
+	    "{\"defaultValue\":\"a\",\"username\":\"token\",\"maxvalue\":1}]" },
+	{ "an option's value that is a word", REDACT_JSON,
+	    "[\"--password\",\"hor|se\",\"--token\",\"--verbose\",\"-Password\",\"a\"]",
+	    "[\"--password\",\"#password#\",\"--token\",\"--verbose\",\"-Password\","
+	    "\"#password#\"]" },
+	{ "a container's environment", REDACT_JSON,
+	    "{\"env\":[\"PASSWORD=\",\"NODE_ENV=production\",\"PORT=80\"],"
+	    "\"args\":[\"X-Api-Key: \",\"https://h/\"]}",
+	    NULL },
 	{ "a forged mark", REDACT_TEXT, "password=~redacted.nosuch.k1.00000000|0000~",
 	    "password=#password#" },
 	{ "a mark with more behind it", REDACT_TEXT,
