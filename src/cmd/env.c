@@ -2,6 +2,7 @@
  * env.c - weir env: prints the variables that make common runtimes use weir
  */
 #include <getopt.h>
+#include <limits.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <unistd.h>
@@ -27,10 +28,11 @@ static const char help[] =
     "Prints the variables that make common runtimes use weir and trust its CA:\n"
     "  eval \"$(weir env --proxy http://127.0.0.1:3128 --ca /etc/weir/ca.pem)\"\n"
     "\n"
-    "  -c, --config FILE      the proxy and the gateway are where FILE has them\n"
+    "  -c, --config FILE      the proxy, the gateway and the CA are where FILE has them\n"
     "      --proxy URL        the proxy, http://HOST:PORT or https://HOST:PORT\n"
     "      --gateway URL      the gateway, so too\n"
-    "      --ca FILE          weir's CA, where the sandbox has it\n"
+    "      --ca FILE          weir's CA, where the sandbox has it (default: with -c,\n"
+    "                         that of tls.intercept, or the bundle.pem beside it)\n"
     "      --bundle FILE      public roots and weir's CA, for programs whose one file\n"
     "                         replaces all others (default: that of --ca)\n"
     "      --java-store FILE  the same as PKCS#12, for Java\n"
@@ -46,7 +48,7 @@ struct env {
 	const char *config, *token_file;
 	const struct format *format;
 	struct settings *settings; /* NULL without -c */
-	struct buf out, token;
+	struct buf out, token, ca; /* ca: the path of that of the configuration */
 	struct json_out json;
 };
 
@@ -179,13 +181,66 @@ take_provider(struct runtime *r, const struct provider *p)
 		r->gemini = p->path;
 }
 
+/* What sandboxes trust while one CA takes another's place (weir ca rotate). */
+static const char bundle_name[] = "bundle.pem";
+
+static void
+put_beside(struct buf *to, const char *path, const char *name)
+{
+	const char *slash = strrchr(path, '/');
+
+	if (slash != NULL)
+		buf_add(to, path, (size_t)(slash + 1 - path));
+	buf_text(to, name);
+}
+
+/* Only a bundle that has this very certificate is this CA's. */
+static bool
+is_bundle_of(const char *path, const struct secret *cert)
+{
+	struct buf text;
+	bool has = false;
+
+	buf_init(&text, BUNDLE_MAX);
+	if (access(path, R_OK) == 0 && input_read("env", path, &text))
+		has = memmem(text.p, text.n, cert->bytes, cert->n) != NULL;
+	buf_fini(&text);
+	return has;
+}
+
+/* tls.intercept.cert, or the bundle it is in, as programs in any directory find it. */
+static void
+take_ca(struct env *e)
+{
+	const struct secret *cert = &e->settings->tls_intercept_cert;
+	char here[PATH_MAX];
+	struct buf bundle;
+
+	if (e->told.ca != NULL || cert->path == NULL)
+		return;
+	if (cert->path[0] != '/' && getcwd(here, sizeof(here)) != NULL)
+		buf_fmt(&e->ca, "%s/", here);
+	buf_text(&e->ca, cert->path);
+	buf_init(&bundle, PATH_MAX);
+	put_beside(&bundle, buf_cstr(&e->ca), bundle_name);
+	if (is_bundle_of(buf_cstr(&bundle), cert)) {
+		buf_reset(&e->ca);
+		buf_str(&e->ca, buf_view(&bundle));
+	}
+	buf_fini(&bundle);
+	e->told.ca = buf_cstr(&e->ca);
+}
+
 static int
 take_settings(struct env *e)
 {
-	int code = config_load(&e->settings, e->config, config_no_secrets);
+	static const char *const certificate[] = { "tls.intercept.cert", NULL };
+	int code = config_load(&e->settings, e->config,
+	    e->told.ca != NULL ? config_no_secrets : certificate);
 
 	if (code != EXIT_YES)
 		return code;
+	take_ca(e);
 	for (size_t i = 0; i < e->settings->gateway_providers.n; i++)
 		take_provider(&e->told, &e->settings->gateway_providers.p[i]);
 	code = at_of_listeners(
@@ -305,6 +360,7 @@ run(struct env *e)
 
 	buf_init(&e->out, TEXT_MAX);
 	buf_init(&e->token, TOKEN_MAX);
+	buf_init(&e->ca, PATH_MAX);
 	e->out.is_secret = e->token.is_secret = true;
 	if ((code = take_place(e)) == EXIT_YES && (code = take_token(e)) == EXIT_YES) {
 		check_bundle(&e->told);
@@ -312,6 +368,7 @@ run(struct env *e)
 	}
 	buf_fini(&e->out);
 	buf_fini(&e->token);
+	buf_fini(&e->ca);
 	settings_free(e->settings);
 	return code;
 }

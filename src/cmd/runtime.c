@@ -164,10 +164,11 @@ put_java(const struct runtime *r, struct buf *to)
 		put_java_direct(r, to);
 		buf_text(to, " -Djdk.http.auth.tunneling.disabledSchemes=");
 	}
-	if (r->java != NULL)
+	if (r->java != NULL) /* keytool's usual word; without one a store is empty */
 		buf_fmt(to,
 		    "%s-Djavax.net.ssl.trustStore=%s "
-		    "-Djavax.net.ssl.trustStoreType=PKCS12",
+		    "-Djavax.net.ssl.trustStoreType=PKCS12 "
+		    "-Djavax.net.ssl.trustStorePassword=changeit",
 		    to->n > 0 ? " " : "", r->java);
 }
 

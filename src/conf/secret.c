@@ -44,7 +44,7 @@ secret_set(struct secret *out, struct str bytes)
 		abort(); /* as mem_alloc() would */
 	(void)madvise(pages, bytes.n + 1, MADV_DONTDUMP);
 	memcpy(pages, bytes.p, bytes.n);
-	*out = (struct secret){ pages, bytes.n };
+	*out = (struct secret){ .bytes = pages, .n = bytes.n };
 }
 
 /* Files end with a newline that nobody means. */
@@ -246,11 +246,13 @@ from_path(
 	note_file(r, buf_cstr(&full));
 	/* O_NONBLOCK: a FIFO must not hold up the start */
 	int fd = open(buf_cstr(&full), O_RDONLY | O_CLOEXEC | O_NOCTTY | O_NONBLOCK);
+	bool is_read =
+	    fd >= 0 ? from_descriptor(r, out, fd) : missing(r, strerror(errno));
+	if (is_read && r->gravity == PUBLIC)
+		out->path = mem_strdup(buf_cstr(&full));
+	if (fd >= 0)
+		close(fd);
 	buf_fini(&full);
-	if (fd < 0)
-		return missing(r, strerror(errno));
-	bool is_read = from_descriptor(r, out, fd);
-	close(fd);
 	return is_read;
 }
 
@@ -375,6 +377,7 @@ secret_wipe(struct secret *s)
 		OPENSSL_cleanse(s->bytes, s->n);
 		(void)munmap(s->bytes, s->n + 1);
 	}
+	free(s->path);
 	*s = (struct secret){ 0 };
 }
 

@@ -23,6 +23,7 @@
 struct secret {
 	char *bytes; /* owned, by secret_wipe(); NULL: not configured */
 	size_t n;
+	char *path; /* of what is public and in a file, owned; else NULL */
 };
 
 typedef void secret_see(const struct secret *s, void *arg);

@@ -11,6 +11,7 @@ from rig import gateway as rig_gateway
 from rig import provider as rig_provider
 from rig import tls
 from rig import origin as origins
+from rig.ca import Ca
 from rig.weir import binary
 from rules import https
 
@@ -47,7 +48,7 @@ def test_what_adds_to_its_roots_gets_the_ca_and_the_others_the_bundle():
     said = told("--ca", "/etc/ca.pem", "--bundle", "/etc/all.pem", "--java-store", "/etc/all.p12")
     assert said["NODE_EXTRA_CA_CERTS"] == said["DENO_CERT"] == "/etc/ca.pem"
     assert {said[name] for name in BUNDLES} == {"/etc/all.pem"}
-    assert "-Djavax.net.ssl.trustStore=/etc/all.p12" in said["JAVA_TOOL_OPTIONS"].split()
+    assert {"-Djavax.net.ssl.trustStore=/etc/all.p12", "-Djavax.net.ssl.trustStorePassword=changeit"} <= set(said["JAVA_TOOL_OPTIONS"].split())
     assert {told("--ca", "/etc/ca.pem")[name] for name in BUNDLES} == {"/etc/ca.pem"}
 
 
@@ -114,6 +115,35 @@ def test_an_address_that_is_all_addresses_has_to_be_said(config):
     path = config({"proxy": ["0.0.0.0:3128"]})
     assert "--proxy URL" in env("-c", path, status=64)
     assert told("-c", path, "--proxy", "http://weir:3128")["https_proxy"] == "http://weir:3128"
+
+
+@pytest.fixture
+def opening(config, tmp_path):
+    """opening(): a configuration whose CA is in ca/."""
+    def make():
+        path = config({"proxy": ["127.0.0.1:3128"]})
+        said = json.loads((tmp_path / "weir.yaml").read_text())
+        said["tls"] = {"intercept": {"cert": "file:ca/ca.pem", "key": "file:ca/ca.key"}}
+        (tmp_path / "weir.yaml").write_text(json.dumps(said))
+        return path
+    return make
+
+
+def test_a_configurations_ca_is_trusted_by_its_bundle(opening, tmp_path):
+    ca = Ca(tmp_path / "ca")
+    path = opening()
+    assert {told("-c", path)[name] for name in [*BUNDLES, "NODE_EXTRA_CA_CERTS"]} == {ca.bundle}
+    said = json.loads(env("-c", "weir.yaml", "--format", "json", cwd=tmp_path))
+    assert said["SSL_CERT_FILE"] == ca.bundle  # from /, whatever directory it is said in
+    os.unlink(ca.key)  # nobody needs that to trust it
+    ca_alone = open(ca.certificate, encoding="ascii").read()
+    with open(ca.bundle, "w", encoding="ascii") as f:
+        f.write(ca_alone.replace("A", "B"))
+    assert told("-c", path)["SSL_CERT_FILE"] == ca.certificate  # that bundle is not this CA's
+    assert told("-c", path, "--ca", "/etc/there.pem")["SSL_CERT_FILE"] == "/etc/there.pem"
+    os.unlink(ca.certificate)
+    assert "ca.pem" in env("-c", path, status=78)
+    assert told("-c", path, "--ca", "/etc/there.pem")["SSL_CERT_FILE"] == "/etc/there.pem"
 
 
 # -- forms
