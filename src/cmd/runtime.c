@@ -86,6 +86,14 @@ put_bundle(const struct runtime *r, struct buf *to)
 		buf_text(to, file);
 }
 
+/* For a proxy whose own certificate is to be verified. */
+static void
+put_proxy_bundle(const struct runtime *r, struct buf *to)
+{
+	if (r->proxy.is_there && r->proxy.is_tls)
+		put_bundle(r, to);
+}
+
 static void
 put_base(const struct runtime *r, struct buf *to, const char *path, const char *version)
 {
@@ -190,6 +198,7 @@ static const struct {
 	{ "CURL_CA_BUNDLE", put_bundle, false },
 	{ "REQUESTS_CA_BUNDLE", put_bundle, false },
 	{ "GIT_SSL_CAINFO", put_bundle, false },
+	{ "GIT_PROXY_SSL_CAINFO", put_proxy_bundle, false },
 	{ "CODEX_CA_CERTIFICATE", put_bundle, false },
 	{ "CARGO_HTTP_CAINFO", put_bundle, false },
 	{ "DENO_CERT", put_ca, false },

@@ -508,5 +508,8 @@ def test_env_says_https_where_there_is_tls(tmp_path):
     checked(tmp_path)
     told = subprocess.run([binary(), "env", "-c", str(tmp_path / "weir.yaml")], text=True, capture_output=True).stdout
     assert "export HTTPS_PROXY='https://127.0.0.1:3129'" in told
+    told = subprocess.run([binary(), "env", "--proxy", "https://weir.test:3129", "--bundle", "/b.pem"], text=True,
+                          capture_output=True).stdout
+    assert "export GIT_PROXY_SSL_CAINFO='/b.pem'" in told and "proxyHost" not in told
     told = subprocess.run([binary(), "env", "--gateway", "https://weir.test:8787"], text=True, capture_output=True).stdout
     assert "export ANTHROPIC_BASE_URL='https://weir.test:8787/anthropic'" in told
