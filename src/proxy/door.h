@@ -92,6 +92,12 @@ struct door {
 	    struct buf *out, const struct exchange *x, bool closes, int64_t at);
 };
 
+/* For doors that speak HTTP: does the request have a body? */
+bool door_has_body(const struct http_head *h);
+/* The first fields of a refusal: what refused it, and why. */
+void door_put_why(struct buf *out, const struct exchange *x);
+/* Its last ones but for the length: when to come again, and over which connection. */
+void door_put_next(struct buf *out, const struct exchange *x, int status, bool closes);
 /* For hear(): why it is none. */
 enum heard door_refused(struct exchange *x, enum reason reason, const char *error);
 /* For doors whose protocol has no place for a credential. */

@@ -228,10 +228,7 @@ put_fields(struct buf *out, const struct exchange *x, bool closes)
 {
 	const struct reason_row *row = reason_row(x->reason);
 
-	buf_fmt(out, "Proxy-Status: %s; error=%s; details=\"%s\"\r\n",
-	    x->snapshot->settings->name, row->proxy_error, row->name);
-	buf_fmt(out, "X-Weir-Reason: %s\r\nX-Weir-Request: %s\r\n", row->name, x->id);
-	buf_text(out, "Content-Type: application/json\r\nCache-Control: no-store\r\n");
+	door_put_why(out, x);
 	gateway_notes(out, x->spend);
 	if (row->class != CLASS_RETRYABLE)
 		buf_text(out, "x-should-retry: false\r\n");
@@ -239,13 +236,7 @@ put_fields(struct buf *out, const struct exchange *x, bool closes)
 		buf_text(out, "WWW-Authenticate: Bearer realm=\"weir\"\r\n");
 	if (x->status == 426)
 		buf_text(out, "Upgrade: HTTP/1.1\r\n");
-	if (x->status == 429 || x->status == 503)
-		buf_fmt(out, "Retry-After: %lld\r\n",
-		    (long long)(x->retry_s > 0 ? x->retry_s : 1));
-	if (closes)
-		buf_text(out, "Connection: close\r\n");
-	else if (x->head->minor == 0)
-		buf_text(out, "Connection: keep-alive\r\n");
+	door_put_next(out, x, x->status, closes);
 }
 
 static void
@@ -279,12 +270,10 @@ static bool
 gateway_may_follow(const struct exchange *x)
 {
 	const struct http_head *h = x->head;
-	bool has_body =
-	    h->framing != HTTP_NO_BODY && !(h->framing == HTTP_LENGTH && h->length == 0);
 
 	return h->is_kept && reason_row(x->reason)->type != TYPE_MALFORMED &&
 	       reason_row(x->reason)->type != TYPE_LIMIT &&
-	       (!has_body || (x->spend != NULL && x->spend->is_read));
+	       (!door_has_body(h) || (x->spend != NULL && x->spend->is_read));
 }
 
 const struct door door_in_place = {

@@ -128,16 +128,21 @@ http_answer(struct buf *out, const struct exchange *x)
 	return 200;
 }
 
+bool
+door_has_body(const struct http_head *h)
+{
+	return h->framing != HTTP_NO_BODY &&
+	       !(h->framing == HTTP_LENGTH && h->length == 0);
+}
+
 static bool
 http_may_follow(const struct exchange *x)
 {
 	const struct http_head *h = x->head;
-	bool has_body =
-	    h->framing != HTTP_NO_BODY && !(h->framing == HTTP_LENGTH && h->length == 0);
 
 	return reason_row(x->reason)->type != TYPE_MALFORMED &&
 	       x->reason != REASON_HEAD_TOO_LARGE &&
-	       x->reason != REASON_TARGET_TOO_LONG && !has_body && h->is_kept &&
+	       x->reason != REASON_TARGET_TOO_LONG && !door_has_body(h) && h->is_kept &&
 	       !str_eq(h->method, STR("CONNECT"));
 }
 
@@ -226,30 +231,43 @@ put_body(struct buf *out, const struct exchange *x, int64_t at)
 	buf_fini(&message);
 }
 
-static void
-put_fields(struct buf *out, const struct exchange *x, bool closes)
+void
+door_put_why(struct buf *out, const struct exchange *x)
 {
 	const struct reason_row *row = reason_row(x->reason);
-	bool is_connect = str_eq(x->head->method, STR("CONNECT"));
 
 	buf_fmt(out, "Proxy-Status: %s; error=%s; details=\"%s\"\r\n",
 	    x->snapshot->settings->name, row->proxy_error, row->name);
 	buf_fmt(out, "X-Weir-Reason: %s\r\nX-Weir-Request: %s\r\n", row->name, x->id);
 	buf_text(out, "Content-Type: application/json\r\nCache-Control: no-store\r\n");
-	if (row->status == 405)
-		buf_fmt(out, "Allow: %.*s\r\n", STR_ARG(x->verdict.allow_methods));
-	if (row->status == 407)
-		buf_text(out, "Proxy-Authenticate: Basic realm=\"weir\", Bearer\r\n");
-	if (row->status == 429 || row->status == 503)
+}
+
+void
+door_put_next(struct buf *out, const struct exchange *x, int status, bool closes)
+{
+	if (status == 429 || status == 503)
 		buf_fmt(out, "Retry-After: %lld\r\n",
 		    (long long)(x->retry_s > 0 ? x->retry_s : 1));
 	if (closes)
 		buf_text(out, "Connection: close\r\n");
-	/* clients that would go on here reconnect only when told so (RFC 9931) */
-	if (closes && is_connect)
-		buf_text(out, "Proxy-Connection: close\r\n");
-	if (!closes && x->head->minor == 0)
+	else if (x->head->minor == 0)
 		buf_text(out, "Connection: keep-alive\r\n");
+}
+
+static void
+put_fields(struct buf *out, const struct exchange *x, bool closes)
+{
+	const struct reason_row *row = reason_row(x->reason);
+
+	door_put_why(out, x);
+	if (row->status == 405)
+		buf_fmt(out, "Allow: %.*s\r\n", STR_ARG(x->verdict.allow_methods));
+	if (row->status == 407)
+		buf_text(out, "Proxy-Authenticate: Basic realm=\"weir\", Bearer\r\n");
+	door_put_next(out, x, row->status, closes);
+	/* clients that would go on here reconnect only when told so (RFC 9931) */
+	if (closes && str_eq(x->head->method, STR("CONNECT")))
+		buf_text(out, "Proxy-Connection: close\r\n");
 }
 
 static void
