@@ -18,6 +18,7 @@
 #include "cmd/config.h"
 #include "cmd/main.h"
 #include "cmd/usage.h"
+#include "policy/verdict.h"
 
 #define COUNT_MAX UINT64_C(1000000000)
 
@@ -161,6 +162,8 @@ users_of(int c)
 	return ALL;
 }
 
+static const char a_time[] = "2031-04-05, 2031-04-05T06:07:08Z or 15m (s, m, h, d: ago)";
+
 /* "2031-04-05", "2031-04-05T06:07Z", ... -> the ts of its beginning. */
 static bool
 read_date(struct str text, char out[static AUDIT_TIME])
@@ -231,19 +234,50 @@ read_digest(const char *text, const char **out)
 	return strlen(text) == 64 && strspn(text, "0123456789abcdef") == 64;
 }
 
+static const char *const colors[] = {
+	[COLOR_AUTO] = "auto", [COLOR_ALWAYS] = "always", [COLOR_NEVER] = "never", NULL
+};
+static const char *const decisions[] = { "allow", "deny", NULL };
+
+static const struct usage_value values[] = {
+	{ OPTION_SINCE, a_time, NULL },
+	{ OPTION_UNTIL, a_time, NULL },
+	{ OPTION_HEAD, "the digest of a line, 64 digits of 0-9 and a-f", NULL },
+	{ 'n', "a number", NULL },
+	{ OPTION_TOP, "a number from 1 on", NULL },
+	{ OPTION_REASON, "ids of reasons, or ok, with commas between", NULL },
+	{ OPTION_DECISION, NULL, decisions },
+	{ OPTION_PHASE, NULL, record_phases },
+	{ OPTION_KIND, NULL, record_kinds },
+	{ OPTION_BY, "reason, host, session, tenant, rule, decision, model or hour",
+	    NULL },
+	{ OPTION_COLOR, NULL, colors },
+	{ 0, NULL, NULL },
+};
+
 static bool
 read_color(const char *text, enum audit_color *out)
 {
-	static const char *const names[] = {
-		[COLOR_AUTO] = "auto", [COLOR_ALWAYS] = "always", [COLOR_NEVER] = "never"
-	};
-
-	for (size_t i = 0; i < sizeof(names) / sizeof(*names); i++)
-		if (strcmp(names[i], text) == 0) {
+	for (size_t i = 0; colors[i] != NULL; i++)
+		if (strcmp(colors[i], text) == 0) {
 			*out = (enum audit_color)i;
 			return true;
 		}
 	return false;
+}
+
+/* What no record can have finds none: it is misspelt. */
+static bool
+read_reasons(const char *text, const char **out)
+{
+	struct str rest = str_of(text), one;
+
+	*out = text;
+	while (str_split(&rest, ',', &one))
+		if (reason_find(one) == REASON_NONE &&
+		    !str_eq(one, str_of(reason_row(REASON_NONE)->name)))
+			return false;
+	return text[0] != '\0';
 }
 
 static bool
@@ -275,7 +309,6 @@ place_of(struct audit_asked *o, int c)
 		{ OPTION_ANCHOR, &o->anchor },
 		{ OPTION_SESSION, &o->session },
 		{ OPTION_HOST, &o->host },
-		{ OPTION_REASON, &o->reason },
 	};
 
 	for (size_t i = 0; i < sizeof(places) / sizeof(places[0]); i++)
@@ -296,8 +329,6 @@ switch_of(struct audit_asked *o, int c)
 static bool
 take_value(struct audit_asked *o, int c)
 {
-	static const char *const decisions[] = { "allow", "deny", NULL };
-
 	switch (c) {
 	case OPTION_SINCE:
 		return read_time(optarg, o->since);
@@ -310,6 +341,8 @@ take_value(struct audit_asked *o, int c)
 		return read_count(optarg, &o->n);
 	case OPTION_TOP:
 		return read_count(optarg, &o->top) && o->top > 0;
+	case OPTION_REASON:
+		return read_reasons(optarg, &o->reason);
 	case OPTION_DECISION:
 		return read_word(optarg, decisions, &o->decision);
 	case OPTION_PHASE:
@@ -339,7 +372,7 @@ take_option(struct audit_asked *o, int c, char *const *argv)
 	else if (is_on != NULL)
 		*is_on = true;
 	else if (!take_value(o, c))
-		return usage_refuse("audit", "%s is no value of that option", optarg);
+		return usage_refuse_value("audit", longs, values, c);
 	return EXIT_YES;
 }
 

@@ -185,6 +185,16 @@ switch_of(struct ledger_asked *o, int c)
 				    : NULL;
 }
 
+_Static_assert(LEDGER_TABLES == 16, "as it is said");
+static const struct usage_value values[] = {
+	{ OPTION_FROM, "a day: 2031-04-05", NULL },
+	{ OPTION_TO, "a day: 2031-04-05", NULL },
+	{ OPTION_DAYS, "a number of days", NULL },
+	{ OPTION_TOLERANCE, "an amount of USD: 0.01", NULL },
+	{ OPTION_PRICES, "16 tables at most", NULL },
+	{ 0, NULL, NULL },
+};
+
 static bool
 take_value(struct ledger_asked *o, int c)
 {
@@ -220,7 +230,7 @@ take_option(struct ledger_asked *o, int c, char *const *argv)
 	else if (is_on != NULL)
 		*is_on = true;
 	else if (!take_value(o, c))
-		return usage_refuse("ledger", "%s is no value of that option", optarg);
+		return usage_refuse_value("ledger", longs, values, c);
 	return EXIT_YES;
 }
 

@@ -278,6 +278,32 @@ take_value(int c, struct options *o)
 	}
 }
 
+static const struct option longs[] = {
+	{ "prices", required_argument, NULL, 'P' },
+	{ "provider", required_argument, NULL, 'p' },
+	{ "path", required_argument, NULL, 't' },
+	{ "request-header", required_argument, NULL, 'q' },
+	{ "header", required_argument, NULL, 'H' },
+	{ "status", required_argument, NULL, 's' },
+	{ "settle", required_argument, NULL, 'S' },
+	{ "date", required_argument, NULL, 'd' },
+	{ "json", no_argument, NULL, 'j' },
+	{ "batch", no_argument, NULL, 'b' },
+	{ "help", no_argument, NULL, 'h' },
+	{ NULL, 0, NULL, 0 },
+};
+
+_Static_assert(FIELDS == 32, "as it is said");
+static const struct usage_value values[] = {
+	{ 'p', "anthropic, openai, gemini, vercel, openrouter or litellm", NULL },
+	{ 'q', "a field, NAME: VALUE, and 32 of them at most", NULL },
+	{ 'H', "a field, NAME: VALUE, and 32 of them at most", NULL },
+	{ 's', "a status from 100 to 599", NULL },
+	{ 'S', "table or reported", NULL },
+	{ 'd', "a day: 2031-04-05", NULL },
+	{ 0, NULL, NULL },
+};
+
 /* False: *code is how to end. */
 static bool
 take_option(int c, char **argv, struct options *o, int *code)
@@ -293,7 +319,7 @@ take_option(int c, char **argv, struct options *o, int *code)
 	}
 	if (take_value(c, o))
 		return true;
-	*code = usage_refuse(argv[0], "%s is no value of that option", optarg);
+	*code = usage_refuse_value(argv[0], longs, values, c);
 	return false;
 }
 
@@ -320,24 +346,10 @@ check_options(int argc, char **argv, struct options *o, int *code)
 static bool
 read_options(int argc, char **argv, struct options *o, int *code)
 {
-	static const struct option options[] = {
-		{ "prices", required_argument, NULL, 'P' },
-		{ "provider", required_argument, NULL, 'p' },
-		{ "path", required_argument, NULL, 't' },
-		{ "request-header", required_argument, NULL, 'q' },
-		{ "header", required_argument, NULL, 'H' },
-		{ "status", required_argument, NULL, 's' },
-		{ "settle", required_argument, NULL, 'S' },
-		{ "date", required_argument, NULL, 'd' },
-		{ "json", no_argument, NULL, 'j' },
-		{ "batch", no_argument, NULL, 'b' },
-		{ "help", no_argument, NULL, 'h' },
-		{ NULL, 0, NULL, 0 },
-	};
 	int c;
 
 	opterr = 0;
-	while ((c = getopt_long(argc, argv, ":h", options, NULL)) != -1)
+	while ((c = getopt_long(argc, argv, ":h", longs, NULL)) != -1)
 		if (!take_option(c, argv, o, code))
 			return false;
 	return check_options(argc, argv, o, code);

@@ -12,6 +12,7 @@ import pytest
 from rig.ledger import Ledger
 from rig.weir import binary
 
+ROOT = pathlib.Path(__file__).parents[2]
 POLICY = {"policy": "case", "deny": [{"host": "denied.test"}], "allow": [
     {"name": "forge", "host": "forge.test", "protocol": "http", "methods": ["GET"], "paths": ["/org/**"]},
     {"name": "api", "host": "api.test"}, {"name": "inside", "host": "inside.test", "private": ["10.0.0.0/8"]}]}
@@ -28,6 +29,35 @@ def config(tmp_path):
     path = tmp_path / "weir.yaml"
     path.write_text(json.dumps({"production": False, "listen": {"proxy": ["127.0.0.1:3128"]}, "policies": ["policy.yaml"]}))
     return str(path)
+
+
+@pytest.mark.parametrize("arguments,takes", [
+    ("audit tail --kind foo", "--kind takes connect, http, gateway, socks5, dns, transparent or system, not foo"),
+    ("audit tail --since yesterday", "--since takes 2031-04-05, 2031-04-05T06:07:08Z or 15m"),
+    ("audit tail --until 25:00", "--until takes 2031-04-05"), ("audit stats --by foo", "--by takes reason, host, session"),
+    ("audit tail --decision maybe", "--decision takes allow or deny, not maybe"), ("audit tail --phase x", "--phase takes "),
+    ("audit verify --head zz", "--head takes the digest of a line"), ("audit tail -n many", "--lines takes a number, not many"),
+    ("audit tail --reason foo", "--reason takes ids of reasons"), ("audit tail --reason ok,foo", "--reason takes ids of reasons"),
+    ("audit tail --color red", "--color takes auto, always or never"), ("audit stats --top 0", "--top takes a number from 1"),
+    ("ledger export --from x", "--from takes a day"), ("ledger forget a --days 0", "--days takes a number of days"),
+    ("ledger reconcile x --tolerance y", "--tolerance takes an amount"), ("meter --status 99 a b", "--status takes a status"),
+    ("meter --provider x a b", "--provider takes anthropic, openai"), ("meter --settle x a b", "--settle takes table or reported"),
+], ids=lambda a: a if " -" in a else "")
+def test_a_value_that_an_option_does_not_take_is_told_with_its_option_and_what_it_takes(arguments, takes):
+    told = weir(*arguments.split())
+    assert told.returncode == 64 and takes in told.stderr and told.stderr.endswith("--help\n"), told
+
+
+def test_all_that_by_is_said_to_take_it_takes():
+    said = re.search("--by takes (.*), not", weir("audit", "stats", "--by", "foo").stderr).group(1)
+    words = re.split(", | or ", said)
+    assert len(words) > 5 and {weir("audit", "stats", "--by", word, "/dev/null").returncode for word in words} == {0}
+
+
+def test_every_reason_can_be_asked_for():
+    reasons = re.findall(r'^REASON\(\w+, "(\w+)"', (ROOT / "src/policy/reasons.def").read_text(), re.M)
+    told = weir("audit", "tail", "--reason", ",".join([*reasons, "ok"]), "/dev/null")
+    assert len(reasons) > 50 and told.returncode == 0, told
 
 
 # -- the configuration, and other files that a command line names
