@@ -203,8 +203,11 @@ summary(const struct options *o, const struct report *rep, const struct tally *t
     struct buf *to)
 {
 	if (rep->errors == 0 && o->is_strict && rep->warnings > 0) {
-		buf_text(to, "failed: 0 errors");
-	} else if (rep->errors == 0) {
+		buf_text(to, "failed: ");
+		count_text(to, rep->warnings, "warning\n", "warnings\n");
+		return;
+	}
+	if (rep->errors == 0) {
 		buf_text(to, "ok: ");
 		if (tally->configurations > 0)
 			buf_text(to, "1 configuration, ");

@@ -429,24 +429,51 @@ without_slashes(struct str path)
 	return path;
 }
 
-static void
-check_directory(const struct settings *s, const char *key, const char *path,
-    const char *made, struct report *rep)
+/* The directory that the file is to be in, where it is none; owned.  `made` is one that
+ * the start makes. */
+static char *
+missing_directory(const char *path, const char *made)
 {
 	struct str file = without_slashes(str_of(path));
 	struct stat st;
 	size_t slash;
 
 	if (!str_rfind(file, '/', &slash) || slash == 0)
-		return;
+		return NULL;
 	struct str in = without_slashes(str_sub(file, 0, slash));
 	if (made != NULL && str_eq(in, without_slashes(str_of(made))))
-		return;
+		return NULL;
 	char *directory = str_dup(in);
 	if (stat(directory, &st) != 0 ? errno == ENOENT || errno == ENOTDIR
 				      : !S_ISDIR(st.st_mode))
+		return directory;
+	free(directory);
+	return NULL;
+}
+
+static void
+check_directory(const struct settings *s, const char *key, const char *path,
+    const char *made, struct report *rep)
+{
+	char *directory = missing_directory(path, made);
+
+	if (directory != NULL)
 		key_finding(s, rep, SEVERITY_ERROR, key, "no_directory",
 		    "%s is to be in %s, which is no directory: make it", key, directory);
+	free(directory);
+}
+
+/* weir starts without it. */
+static void
+check_anchor(const struct settings *s, struct report *rep)
+{
+	char *directory = missing_directory(s->audit_anchor, s->state_dir);
+
+	if (directory != NULL)
+		key_finding(s, rep, SEVERITY_WARNING, "audit.anchor", "no_directory",
+		    "audit.anchor is to be in %s, which is no directory: make it; until "
+		    "then checkpoints wait, and weir is not ready",
+		    directory);
 	free(directory);
 }
 
@@ -495,7 +522,7 @@ settings_check_start(const struct settings *s, struct report *rep)
 	if (s->audit_path != NULL)
 		check_directory(s, "audit.path", s->audit_path, s->state_dir, rep);
 	if (s->audit_anchor != NULL)
-		check_directory(s, "audit.anchor", s->audit_anchor, s->state_dir, rep);
+		check_anchor(s, rep);
 }
 
 void

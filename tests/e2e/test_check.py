@@ -132,7 +132,7 @@ def test_strict_makes_warnings_fail(check):
     lax = check("-c", "weir.yaml", files=files)
     strict = check("-c", "weir.yaml", "--strict", files=files)
     assert (lax.returncode, strict.returncode) == (0, 1)
-    assert strict.stdout == "failed: 0 errors, 1 warning\n"
+    assert strict.stdout == "failed: 1 warning\n"
     assert "warning: " in lax.stderr and "[no_audit]" in lax.stderr
 
 
@@ -153,6 +153,13 @@ def test_what_a_start_refuses_the_check_does_too(check, text, code):
     done = check("-c", "weir.yaml", files={"weir.yaml": text, "policy.yaml": GOOD_POLICY})
     assert done.returncode == (0 if code is None else 78)
     assert code is None or re.search(code, done.stderr)
+
+
+def test_what_a_start_goes_on_without_is_a_warning_of_the_check(check):
+    text = GOOD_CONFIG.replace("audit: { path: audit.jsonl }", "audit: { path: audit.jsonl, anchor: nowhere/anchor }")
+    assert text != GOOD_CONFIG
+    done = check("-c", "weir.yaml", files={"weir.yaml": text, "policy.yaml": GOOD_POLICY})
+    assert done.returncode == 0 and re.search("weir.yaml:.* warning: audit.anchor .*not ready .no_directory", done.stderr)
 
 
 def test_a_public_key_may_be_read_by_all_and_a_private_one_is_refused(check, tmp_path):
