@@ -12,7 +12,7 @@ import pytest
 
 from rig import dns as rig_dns
 from rig import docker, netns, origin as origins, tls
-from rig.weir import binary, wait_for
+from rig.weir import wait_for
 
 pytestmark = pytest.mark.soak
 
@@ -69,11 +69,12 @@ def images(engine, tmp_path_factory):
 
 
 @pytest.fixture
-def place(tmp_path):
+def place(images, tmp_path):
     """contrib/docker with the key that its comments make."""
     shutil.copytree(ROOT / "contrib/docker", tmp_path / "docker")
     key = tmp_path / "docker/session.key"
-    subprocess.run([binary(), "token", "keygen", "--alg", "HS256", "--out", str(key)], check=True, capture_output=True)
+    key.touch(0o600)
+    key.write_text(images.docker("run", "--rm", "weir", "token", "keygen", "--alg", "HS256").stdout)
     os.chown(key, 65532, 65532)
     return tmp_path / "docker"
 
@@ -87,9 +88,8 @@ class Composed:
             said = self("logs", "weir", check=False).stdout
             self.down()
             raise AssertionError(up.stderr[-1000:] + said[-2000:])
-        token = subprocess.run([binary(), "token", "mint", "--key", "file:session.key", "--alg", "HS256", "--issuer",
-                                "https://app.example.com", "--audience", "weir", "--tenant", "acme", "--sid", "s1"],
-                               capture_output=True, text=True, check=True, cwd=file.parent).stdout
+        token = self("exec", "-T", "weir", "/usr/bin/weir", "token", "mint", "-c", "/etc/weir/weir.yaml", "--tenant", "acme",
+                     "--sid", "s1").stdout
         self("exec", "-T", "weir", "/usr/bin/weir", "ctl", "-s", "/run/weir/admin.sock", "arm", source, stdin=token)
 
     def __call__(self, *words, **how):

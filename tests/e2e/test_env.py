@@ -1,6 +1,8 @@
 """weir env: the variables that make common runtimes use weir, in forms that nothing can break out of."""
 import json
 import os
+import pathlib
+import re
 import shlex
 import subprocess
 import urllib.parse
@@ -32,6 +34,13 @@ def env(*arguments, status=0, **how):
 
 def told(*arguments):
     return json.loads(env("--format", "json", *arguments))
+
+
+def test_each_variable_that_clients_are_said_to_take_is_printed():
+    text = (pathlib.Path(__file__).parents[2] / "doc/CLIENTS.md").read_text()
+    said = re.search(r"`weir env` prints each:\n(.*?)\. ", text, re.S).group(1)
+    names = re.findall("`(.*?)`", said)
+    assert len(names) > 4 and set(names) <= set(told("--ca", "/etc/ca.pem"))
 
 
 # -- which
