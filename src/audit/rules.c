@@ -192,7 +192,9 @@ struct walk {
 	struct str pattern;
 	size_t at;
 	struct buf *literal;
+	size_t depth;     /* of groups */
 	bool is_open;     /* what follows still belongs to the literal */
+	bool is_either;   /* there is a | outside of all groups */
 	bool is_repeated; /* a quantifier was just read: ? and + only modify it */
 };
 
@@ -223,6 +225,7 @@ walk_group(struct walk *w)
 		if (str_starts(rest_of(w), str_of(forbidden_groups[i])))
 			forbid(w, strlen(forbidden_groups[i]));
 	w->is_open = false;
+	w->depth++;
 	w->at++;
 	if (str_starts(rest_of(w), STR("?")))
 		w->at++;
@@ -329,15 +332,31 @@ walk_one(struct walk *w)
 	} else {
 		if (strchr(".^$|)", c) != NULL)
 			w->is_open = false;
-		if (c == '|') /* another beginning may be as good */
-			buf_reset(w->literal);
+		w->depth -= c == ')' && w->depth > 0;
+		w->is_either |= c == '|' && w->depth == 0;
 		if (w->is_open)
 			buf_char(w->literal, c);
 		w->at++;
 	}
 }
 
-static void
+/* What to do about a pattern without a literal. */
+static const char *
+literal_hint(const struct walk *w)
+{
+	if (w->is_either)
+		return "what stands beside | begins otherwise: put it in a group behind "
+		       "what all begin with, acme-(?:a|b), or say that under literal";
+	if (str_starts(w->pattern, STR("(")))
+		return "a group or an option such as (?i) at the beginning leaves "
+		       "nothing that all begin with, byte for byte: say it under "
+		       "literal";
+	return "begin the pattern with plain characters, or say what all begin with "
+	       "under literal";
+}
+
+/* What to do where the literal is too short: static. */
+static const char *
 walk_pattern(struct load *l, struct buf *literal)
 {
 	struct walk w = { .l = l,
@@ -347,6 +366,9 @@ walk_pattern(struct load *l, struct buf *literal)
 
 	while (w.at < w.pattern.n)
 		walk_one(&w);
+	if (w.is_either) /* another beginning may be as good */
+		buf_reset(literal);
+	return literal_hint(&w);
 }
 
 static void
@@ -355,15 +377,13 @@ find_literal(struct load *l, struct rule *r)
 	struct buf literal;
 
 	buf_init(&literal, 1024);
-	walk_pattern(l, &literal);
+	const char *hint = walk_pattern(l, &literal);
 	if (l->row->literal != NULL) {
 		buf_reset(&literal);
 		buf_text(&literal, l->row->literal);
 	}
 	if (literal.n < LITERAL_LEAST)
-		refuse(l, "pattern", "rule_literal",
-		    "begin the pattern with plain characters, or say what all begin "
-		    "with under literal",
+		refuse(l, "pattern", "rule_literal", hint,
 		    "the rule %s has no literal of %d bytes or more", l->row->name,
 		    LITERAL_LEAST);
 	r->memory = str_dup(str_sub(buf_view(&literal), 0, LITERAL_MOST));

@@ -147,6 +147,10 @@ static const struct {
 	{ NAMED "'[a-z]{4}-[0-9]{4}' }", "rule_literal", 0 },
 	{ NAMED "'ac?me-[0-9]{4}' }", "rule_literal", 0 },
 	{ NAMED "'acme-[0-9]{4}|x-[0-9]{4}' }", "rule_literal", 0 },
+	{ NAMED "'(?i)acme-[0-9]{4}' }", "rule_literal", 0 },
+	{ NAMED "'(?i)acme-[0-9]{4}', literal: 'acme-' }", NULL, 0 },
+	{ NAMED "'acme-(?:[0-9]|(?:x|y)){4}' }", NULL, 0 },
+	{ NAMED "'(?:acme-|x)[0-9]{4}' }", "rule_literal", 0 },
 	{ NAMED "'acme-[0-9]{4}', group: 1 }", "rule_group", 0 },
 	{ NAMED "'acme-[a-z]{4}' }", "rule_example", 0 },
 	{ NAMED "'acme-[0-9]{4}', literal: 'cme-' }", "rule_example", 0 },
@@ -183,6 +187,37 @@ test_a_rule_that_could_cost_or_is_untrue_is_refused_where_it_is_wrong(void **sta
 			    (unsigned)rep.finding[0].mark.column, before + bad[i].at);
 		settings_free(s);
 		report_fini(&rep);
+	}
+}
+
+static void
+test_a_rule_without_a_literal_is_told_what_took_it(void **state)
+{
+	static const struct {
+		const char *pattern, *hint;
+	} takes[] = {
+		{ "'[a-z]{4}-[0-9]{4}' }", "begin the pattern with plain characters" },
+		{ "'acme-[0-9]|x-[0-9]' }", "acme-(?:a|b)" },
+		{ "'acme|acmf' }", "acme-(?:a|b)" },
+		{ "'(?i)acme-[0-9]{4}' }", "(?i) at the beginning" },
+		{ "'(?:acme|acmf)-[0-9]{4}' }", "a group" },
+	};
+
+	(void)state;
+	for (size_t i = 0; i < COUNT_OF(takes); i++) {
+		struct report rep;
+		struct buf rule;
+
+		buf_init(&rule, 1024);
+		buf_fmt(&rule, "%s%s", NAMED, takes[i].pattern);
+		struct settings *s = settings_with(buf_cstr(&rule), &rep);
+		rules_free(rules_load(s, &rep));
+		assert_true(rep.n > 0 && rep.finding[0].hint != NULL);
+		assert_row(
+		    rep.finding[0].hint, strstr(rep.finding[0].hint, takes[i].hint));
+		settings_free(s);
+		report_fini(&rep);
+		buf_fini(&rule);
 	}
 }
 
@@ -267,6 +302,7 @@ main(void)
 		    test_a_text_full_of_literals_is_masked_when_it_costs_too_much),
 		cmocka_unit_test(
 		    test_a_rule_that_could_cost_or_is_untrue_is_refused_where_it_is_wrong),
+		cmocka_unit_test(test_a_rule_without_a_literal_is_told_what_took_it),
 		cmocka_unit_test(test_cards_are_masked_where_they_are_to_be),
 	};
 
