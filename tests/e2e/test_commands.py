@@ -86,16 +86,17 @@ def test_a_file_that_is_named_and_cannot_be_read_is_66(tmp_path, arguments):
 
 @pytest.fixture
 def locked(tmp_path):
-    """Every secret of it is somewhere else."""
+    """Every secret of it is somewhere else; its CA's certificate is none."""
     (tmp_path / "policy.yaml").write_text(json.dumps(POLICY))
-    (tmp_path / "audit.jsonl").write_text("")
+    for name in ("audit.jsonl", "ca.pem"):
+        (tmp_path / name).write_text("no secret\n")
     Ledger(tmp_path / "ledger.db").close()
     path = tmp_path / "weir.yaml"
     path.write_text(json.dumps({
         "production": False, "policies": ["policy.yaml"], "state_dir": ".", "audit": {"path": "audit.jsonl", "key": "env:NO_AUDIT"},
         "listen": {"proxy": ["127.0.0.1:3128"], "admin": ["unix:admin.sock"]}, "redact": {"key": "env:NO_REDACT"},
         "credentials": {"forge": {"value": "env:NO_FORGE", "hosts": ["forge.test"]}}, "ledger": {"url": "sqlite:ledger.db"},
-        "tls": {"intercept": {"cert": "file:no.pem", "key": "file:no.key"}},
+        "tls": {"intercept": {"cert": "file:ca.pem", "key": "file:no.key"}},
         "sessions": {"keys": [{"issuer": "app", "alg": "HS256", "secret": "env:NO_SESSION"}]}}))
     return str(path)
 
