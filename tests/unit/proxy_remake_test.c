@@ -171,7 +171,7 @@ static void
 test_a_credential_that_does_not_fit_is_not_sent_in_part(void **state)
 {
 	static char bytes[60000];
-	struct credential row = { .value = { bytes, sizeof(bytes) } };
+	struct credential row = { .value = { .bytes = bytes, .n = sizeof(bytes) } };
 	struct vault_item item = { .row = &row, .placeholder = STR("PH") };
 	const struct inject rule = { 0 };
 	struct injection injection = { &rule, &item };
