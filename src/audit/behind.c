@@ -228,6 +228,24 @@ bracketed_value(struct piece *p, size_t at, bool is_line, struct value *v)
 	return true;
 }
 
+bool
+behind_is_list(struct piece *p, size_t at)
+{
+	size_t end = bracket_end(p, at), from;
+
+	while (at < end) {
+		while (at < end && !ascii_is_alnum(p->text.p[at]))
+			at++;
+		for (from = at; at < end && !has_byte(" \t,:;\"'", p->text.p[at]);)
+			at++;
+		struct str item = str_sub(p->text, from, at - from);
+		if (value_proves(item, NAME_WANTS_MIX) &&
+		    name_kind(item, NAME_IN_JSON) == NULL)
+			return true;
+	}
+	return false;
+}
+
 /* Where the quote is of a string with something before it, and what that is. */
 static bool
 find_wrapped(struct str text, size_t at, size_t *quote, struct str *before)
@@ -505,9 +523,11 @@ void
 behind_key(
     struct piece *p, const struct key *key, const char *kind, size_t at, struct value *v)
 {
-	bool is_line = is_line_of(p, key, at);
 	size_t from = behind_begin(p->text, at);
 
+	if (p->as != SCAN_URL && behind_quote(p->text, from, v))
+		return;
+	bool is_line = is_line_of(p, key, at);
 	if (p->as != SCAN_URL) {
 		if (bracketed_value(p, from, is_line, v) || wrapped_value(p, from, v))
 			return;

@@ -30,6 +30,8 @@ void behind_key(
     struct piece *p, const struct key *key, const char *kind, size_t at, struct value *v);
 /* The value that begins at `at`, without a separator before it. */
 void behind_option(struct piece *p, const struct key *key, size_t at, struct value *v);
+/* The brackets at `at` hold what can only be secrets. */
+bool behind_is_list(struct piece *p, size_t at);
 /* Brackets that close around the value, and a sentence's end, are not the value's. */
 void behind_trim(struct str text, struct value *v);
 struct str behind_text(const struct piece *p, const struct value *v);

@@ -6,19 +6,22 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "audit/element.h"
 #include "audit/mark.h"
 #include "audit/name.h"
 #include "audit/value.h"
 
 #define NAME_MAX_BYTES 64
+#define PAIR_NAME_MAX 24 /* "ParameterName" */
 
 static const char why_below[] = "the key in the line above it";
 
 enum form {
 	FORM_NONE,
-	FORM_PLAIN,   /* the next line, when it is a value and nothing else */
+	FORM_PLAIN,   /* the next line, when it is a value and nothing else, or a list */
 	FORM_BLOCK,   /* all that is indented further (YAML 1.2, 8.1) */
 	FORM_GOES_ON, /* to the first line that does not end with a backslash */
+	FORM_ELEMENT, /* to the next tag */
 	FORM_PAIR,    /* what the next line says is the value */
 	FORM_DIGITS,  /* up to a line that is shorter, or no digits */
 };
@@ -35,6 +38,7 @@ struct head {
 	enum form form;
 	const char *kind;
 	bool is_quoted; /* the key is, as in JSON */
+	bool is_many;   /* it says so: only a list can be its value */
 	size_t value;   /* where it begins in the line, when it goes on */
 };
 
@@ -154,19 +158,6 @@ read_key(const struct line *l, struct str *name, bool *is_quoted, size_t *behind
 	return true;
 }
 
-/* | or >, and how its last newlines are meant. */
-static bool
-is_block_sign(struct str rest)
-{
-	size_t at = 1;
-
-	if (rest.n == 0 || (rest.p[0] != '|' && rest.p[0] != '>'))
-		return false;
-	while (at < rest.n && (rest.p[at] == '-' || rest.p[at] == '+'))
-		at++;
-	return at == rest.n;
-}
-
 /* DB_PASSWORD, "DB_PASSWORD",: all of it a name. */
 static const char *
 kind_of_text(struct str rest)
@@ -185,9 +176,10 @@ kind_of_text(struct str rest)
 static enum form
 form_of(const struct line *l, struct str rest)
 {
-	if (rest.n == 0)
+	rest = str_sub(rest, value_skip_tags(rest), rest.n);
+	if (rest.n == 0 || value_is_comment(rest))
 		return FORM_PLAIN;
-	if (is_block_sign(rest))
+	if (value_is_block_sign(rest))
 		return FORM_BLOCK;
 	return goes_on(l->text) && !is_quote(rest.p[0]) ? FORM_GOES_ON : FORM_NONE;
 }
@@ -201,6 +193,16 @@ static const unsigned char ends_head[256] = {
 	['\\'] = 1,
 	['-'] = 1,
 	['+'] = 1,
+	/* how far a block is indented, behind one of those */
+	['1'] = 2,
+	['2'] = 2,
+	['3'] = 2,
+	['4'] = 2,
+	['5'] = 2,
+	['6'] = 2,
+	['7'] = 2,
+	['8'] = 2,
+	['9'] = 2,
 };
 
 /* How one may begin that is a pair's first: name: or key:, in quotes or behind a dash. */
@@ -222,18 +224,60 @@ may_be_pair(struct str line)
 	while (at < line.n &&
 	       (is_blank(line.p[at]) || is_quote(line.p[at]) || line.p[at] == '-'))
 		at++;
-	return str_starts(str_sub(line, at, 4), STR("name")) ||
-	       str_starts(str_sub(line, at, 3), STR("key"));
+	size_t from = at;
+	while (at < line.n && at - from < PAIR_NAME_MAX && is_name_byte(line.p[at]))
+		at++;
+	return name_role(str_sub(line, from, at - from)) == NAME_NAMES;
+}
+
+/* key:, key: | or key: |2 */
+static inline bool
+ends_as_head(const char *p, size_t n)
+{
+	unsigned char may = ends_head[(unsigned char)p[n - 1]];
+
+	return may == 1 || (may == 2 && n > 1 && ends_head[(unsigned char)p[n - 2]] == 1);
+}
+
+/* The same with a comment behind it, which begins at `hash`. */
+static bool
+is_head_before(const char *p, size_t hash)
+{
+	size_t n = hash;
+
+	while (n > 0 && is_blank(p[n - 1]))
+		n--;
+	return n > 0 && n < hash && ends_as_head(p, n);
 }
 
 /* A glance at a line, since nearly all are no heads. */
 static bool
 may_be_head(struct str line)
 {
+	size_t hash;
+
 	return line.n > 0 &&
-	       (ends_head[(unsigned char)line.p[line.n - 1]] != 0 ||
+	       (ends_as_head(line.p, line.n) ||
+		   (str_find(line, '#', &hash) && is_head_before(line.p, hash)) ||
 		   (begins_pair[(unsigned char)line.p[0]] != 0 && may_be_pair(line)) ||
 		   is_full_of_digits(line));
+}
+
+/* <password>, alone in its line */
+static struct head
+head_of_element(const struct line *l)
+{
+	struct str tag = str_sub(l->text, l->indent + 1, l->text.n);
+	struct head h = { 0 };
+
+	if (tag.n < 2 || tag.p[tag.n - 1] != '>' || tag.p[tag.n - 2] == '/' ||
+	    memchr("/!?", tag.p[0], 3) != NULL)
+		return h;
+	tag.n--;
+	if (memchr(tag.p, '>', tag.n) == NULL && memchr(tag.p, '<', tag.n) == NULL)
+		h.kind = element_kind(tag);
+	h.form = h.kind != NULL ? FORM_ELEMENT : FORM_NONE;
+	return h;
 }
 
 static struct head
@@ -248,15 +292,23 @@ head_of(struct line *l)
 	if (is_full_of_digits(l->text))
 		return (struct head){ .form = FORM_DIGITS };
 	measure(l);
+	if (l->indent < l->text.n && l->text.p[l->indent] == '<')
+		return head_of_element(l);
 	if (!read_key(l, &name, &h.is_quoted, &h.value))
 		return h;
 	struct str rest = str_sub(l->text, h.value, l->text.n);
-	is_pair = str_eq(name, STR("name")) || str_eq(name, STR("key"));
-	if (is_pair && (h.kind = kind_of_text(rest)) != NULL)
+	is_pair = name_role(name) == NAME_NAMES;
+	if (is_pair && (h.kind = kind_of_text(rest)) != NULL) {
 		h.form = FORM_PAIR;
-	else if ((h.kind = name_kind(name, h.is_quoted ? NAME_IN_JSON : NAME_IN_TEXT)) !=
-		 NULL)
+		return h;
+	}
+	h.kind = name_kind(name, h.is_quoted ? NAME_IN_JSON : NAME_IN_TEXT);
+	if (h.kind == NULL && (h.kind = name_kind(name, NAME_IN_LIST)) != NULL)
+		h.is_many = true;
+	if (h.kind != NULL)
 		h.form = form_of(l, rest);
+	if (h.is_many && h.form != FORM_PLAIN)
+		h.form = FORM_NONE;
 	return h;
 }
 
@@ -323,6 +375,57 @@ holds_mark(struct str s)
 	return false;
 }
 
+/* "- ", in YAML */
+static bool
+begins_item(struct str line, size_t at)
+{
+	return at + 1 < line.n && line.p[at] == '-' && is_blank(line.p[at + 1]);
+}
+
+/* One of a list: a word, or in quotes; [from, to) is in the line.  *is_proven: it can
+ * only be a secret. */
+static bool
+read_item(
+    const struct line *l, const struct head *h, size_t *from, size_t *to, bool *is_proven)
+{
+	if (!begins_item(l->text, l->indent))
+		return false;
+	*from = skip_blanks(l->text, l->indent + 1);
+	bool is_quoted = is_value(l->text, from, to);
+	struct str item = str_sub(l->text, *from, *to - *from);
+	if (item.n == 0 || holds_mark(item) || item.p[item.n - 1] == ':' ||
+	    (!is_quoted && has_blank(item)))
+		return false;
+	*is_proven = is_quoted && !h->is_many ? true
+					      : value_proves(item, NAME_WANTS_MIX) &&
+						    name_kind(item, NAME_IN_JSON) == NULL;
+	return true;
+}
+
+/* All of them are, if one is. */
+static void
+read_items(
+    struct str text, const struct line *first, const struct head *h, struct group *g)
+{
+	struct line l;
+	size_t from = 0, to = 0, begin = 0, end = 0;
+	bool is_one = false, is_any = false;
+
+	for (int n = 0; n < JOIN_LINES; n++) {
+		if (!next_line(text, first->next, g->next, &l, g) ||
+		    !read_item(&l, h, &from, &to, &is_one))
+			break;
+		begin = n == 0 ? l.begin + from : begin;
+		end = l.begin + to;
+		is_any = is_any || is_one;
+		g->next = l.next;
+	}
+	if (is_any) {
+		g->from = begin;
+		g->to = end;
+	}
+}
+
 /* A value alone in its line: in quotes, or one word that is none of a language's. */
 static void
 read_plain(
@@ -331,6 +434,12 @@ read_plain(
 	struct line l;
 
 	if (!next_line(text, first->next, first->next, &l, g))
+		return;
+	if (begins_item(l.text, l.indent) && l.indent >= first->indent) {
+		read_items(text, first, h, g);
+		return;
+	}
+	if (h->is_many)
 		return;
 	size_t from = l.indent, to;
 	bool is_quoted = is_value(l.text, &from, &to);
@@ -375,6 +484,29 @@ read_block(struct str text, const struct line *first, struct group *g)
 	}
 }
 
+/* Up to the next tag: the line below, and where it is indented those that are, too. */
+static void
+read_element(struct str text, const struct line *first, struct group *g)
+{
+	struct line l;
+
+	g->code = SPAN_HTML;
+	for (int n = 0; n < JOIN_LINES; n++) {
+		if (!next_line(text, first->next, g->next, &l, g))
+			return;
+		size_t tag = l.text.n;
+		bool has_tag = str_find(l.text, '<', &tag);
+		size_t from = g->from == g->to ? l.begin + l.indent : g->from;
+		if (tag <= l.indent || (n > 0 && l.indent == 0))
+			return;
+		g->from = from;
+		g->to = l.begin + tag;
+		g->next = l.next;
+		if (has_tag || l.indent == 0)
+			return;
+	}
+}
+
 static void
 read_on(struct str text, const struct line *first, const struct head *h, struct group *g)
 {
@@ -402,7 +534,7 @@ read_pair(struct str text, const struct line *first, struct group *g)
 	size_t from, to;
 
 	if (!next_line(text, first->next, first->next, &l, g) ||
-	    !read_key(&l, &name, &is_quoted, &from) || !str_eq(name, STR("value")))
+	    !read_key(&l, &name, &is_quoted, &from) || name_role(name) != NAME_IS_VALUE)
 		return;
 	bool is_text = is_value(l.text, &from, &to);
 	*g = (struct group){ l.begin + from, l.begin + to, l.next, false,
@@ -453,6 +585,9 @@ group_of(struct str text, struct line *first, const struct head *h)
 	case FORM_GOES_ON:
 		read_on(text, first, h, &g);
 		break;
+	case FORM_ELEMENT:
+		read_element(text, first, &g);
+		break;
 	case FORM_PAIR:
 		read_pair(text, first, &g);
 		break;
@@ -463,21 +598,27 @@ group_of(struct str text, struct line *first, const struct head *h)
 	return g;
 }
 
-/* Where the next line begins that may be a head, at or behind the line at `at`. */
+/* Where the next line begins that may be a head, at or behind the line at `at`; *hash is
+ * where the next # is, so that all of the text is searched for it once. */
 static size_t
-next_candidate(struct str text, size_t at)
+next_candidate(struct str text, size_t at, size_t *hash)
 {
 	while (at < text.n) {
 		const char *p = text.p + at;
 		const char *newline = memchr(p, '\n', text.n - at);
 		size_t n = newline != NULL ? (size_t)(newline - p) : text.n - at;
-		size_t next = at + n + (newline != NULL);
+		size_t next = at + n + (newline != NULL), sign;
 
+		if (*hash < at)
+			*hash = str_find(str_sub(text, at, text.n), '#', &sign)
+				    ? at + sign
+				    : text.n;
+		if (*hash < next && is_head_before(p, *hash - at))
+			return at;
 		while (n > 0 && is_blank(p[n - 1]))
 			n--;
-		if (n > 0 && ((ends_head[(unsigned char)p[n - 1]] |
-				  begins_pair[(unsigned char)p[0]]) != 0 ||
-				 (is_width(n) && is_digit(p[0]))))
+		if (n > 0 && (begins_pair[(unsigned char)p[0]] != 0 ||
+				 ends_as_head(p, n) || (is_width(n) && is_digit(p[0]))))
 			return at;
 		at = next;
 	}
@@ -504,10 +645,12 @@ joins_add(struct joins *j, struct joined one)
 size_t
 join_find(struct str text, struct spans *spans, struct joins *joins)
 {
-	size_t work = 0;
+	size_t work = 0, hash = 0;
 
-	for (size_t at = next_candidate(text, 0); at < text.n;
-	     at = next_candidate(text, at)) {
+	if (!str_find(text, '#', &hash))
+		hash = text.n;
+	for (size_t at = next_candidate(text, 0, &hash); at < text.n;
+	     at = next_candidate(text, at, &hash)) {
 		struct line l = line_at(text, at);
 		const struct head h = head_of(&l);
 
@@ -533,11 +676,13 @@ join_find(struct str text, struct spans *spans, struct joins *joins)
 	return work;
 }
 
-/* Nothing that began before it goes on behind it: it is neither blank nor indented. */
+/* Nothing that began before it goes on behind it: it is neither blank nor indented, nor
+ * one of a list. */
 static bool
 ends_groups(struct str line)
 {
-	return line.n > 0 && !is_blank(line.p[0]) && !goes_on(line);
+	return line.n > 0 && !is_blank(line.p[0]) && !begins_item(line, 0) &&
+	       !goes_on(line);
 }
 
 /* None of the last lines may begin a group that goes on behind them. */

@@ -21,10 +21,9 @@ size_t look_pair(struct piece *p, size_t at);        /* the quote in "name", "va
 size_t look_told(struct piece *p, size_t at);        /* password is VALUE */
 size_t look_userinfo(struct piece *p, size_t at);    /* ://user:password@ */
 size_t look_escaped_userinfo(struct piece *p, size_t at); /* :\/\/user:password@ */
-size_t look_pgpass(struct piece *p, size_t at);  /* host:5432:base:user:password */
-size_t look_netrc(struct piece *p, size_t at);   /* a line that is "password VALUE" */
-size_t look_element(struct piece *p, size_t at); /* <password>VALUE<, and attributes */
-size_t look_key(struct piece *p, size_t at);     /* the = or : behind a key */
+size_t look_pgpass(struct piece *p, size_t at); /* host:5432:base:user:password */
+size_t look_netrc(struct piece *p, size_t at);  /* a line that is "password VALUE" */
+size_t look_key(struct piece *p, size_t at);    /* the = or : behind a key */
 
 /*
  * The value of a key whose name says `kind`: all of it but an Authorization scheme is

@@ -16,6 +16,7 @@ enum name_place {
 	NAME_IN_TEXT = 1, /* key=value in free text, a header field, a command's option */
 	NAME_IN_JSON = 2, /* a member of an object */
 	NAME_IN_QUERY = 4, /* a query or form key */
+	NAME_IN_LIST = 8,  /* of several in text: passwords: [a, b] */
 };
 
 /* The secret's kind (static), or NULL when the name says nothing. */

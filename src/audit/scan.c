@@ -10,6 +10,7 @@
 
 #include "audit/coded.h"
 #include "audit/doubt.h"
+#include "audit/element.h"
 #include "audit/look.h"
 #include "audit/mark.h"
 #include "audit/random.h"

@@ -329,6 +329,41 @@ static const struct {
 	    "{\"env\":[\"PASSWORD=\",\"NODE_ENV=production\",\"PORT=80\"],"
 	    "\"args\":[\"X-Api-Key: \",\"https://h/\"]}",
 	    NULL },
+	{ "a list below its key", REDACT_TEXT,
+	    "password:\n- kfh3|8fhw\n- abc\nnext: 1\nsecret:\n  - 'two wo|rds'\nnext: 1",
+	    "password:\n- #password#\nnext: 1\nsecret:\n  - '#secret#'\nnext: 1" },
+	{ "a list below a key of many", REDACT_TEXT,
+	    "a:\n  tokens:\n  - kfh3|8fhw\n  - kfh3|9fhw\n  b: c",
+	    "a:\n  tokens:\n  - #token#\n  b: c" },
+	{ "a list of many in a line", REDACT_TEXT,
+	    "tokens: [kfh3|8, abc]\npasswords: {admin: hor|se}",
+	    "tokens: [#token#]\npasswords: {#password#}" },
+	{ "lists that are none of secrets", REDACT_TEXT,
+	    "secrets:\n  - db_password\n  - my-cert\ntokens: [1, 2, 3]\ntokens: 5 of 7\n"
+	    "secrets: [db_password, api_token]\npassword:\n- name: a\n- b c\n"
+	    "max_tokens: [a1b2c]\ncredentials:\n- yes\n",
+	    NULL },
+	{ "blocks of every sign", REDACT_TEXT,
+	    "password: >2-\n    two wo|rds\na: b\nsecret: !vault >\n  two wo|rds\na: b\n"
+	    "token: > # why\n  two wo|rds\na: b\npasswd: # why\n  kfh3|8fhw\na: b",
+	    "password: >2-\n    #password#\na: b\nsecret: !vault >\n  #secret#\na: b\n"
+	    "token: > # why\n  #token#\na: b\npasswd: # why\n  #password#\na: b" },
+	{ "comments that begin no block", REDACT_TEXT,
+	    "# a: # b\n  kfh38fhw\na: b # c: # d\n  kfh38fhw\nurl: x#y:\n  kfh38fhw",
+	    NULL },
+	{ "an element's lines", REDACT_TEXT,
+	    "<a>\n <password>\nkfh3|8\n </password>\n <token kind=\"x\">\n  two\n  "
+	    "wo|rds\n </token>\n <property name=\"secret\">\n  wo|rds</property>\n</a>",
+	    "<a>\n <password>\n#password#\n </password>\n <token kind=\"x\">\n  "
+	    "#token#\n "
+	    "</token>\n <property name=\"secret\">\n  #secret#</property>\n</a>" },
+	{ "elements with none in them", REDACT_TEXT,
+	    "<password>\n</password>\n<credentials>\n  <user>a</user>\n</credentials>\n"
+	    "<input type=\"password\" name=\"password\">\n  Remember me\n<token/>\nabc",
+	    NULL },
+	{ "a parameter's key and value in lines", REDACT_TEXT,
+	    "- ParameterKey: DbPassword\n  ParameterValue: hor|se\n- a: b",
+	    "- ParameterKey: DbPassword\n  ParameterValue: #password#\n- a: b" },
 	{ "a forged mark", REDACT_TEXT, "password=~redacted.nosuch.k1.00000000|0000~",
 	    "password=#password#" },
 	{ "a mark with more behind it", REDACT_TEXT,

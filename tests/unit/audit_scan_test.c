@@ -832,7 +832,12 @@ static const char *const odd[] = { "eyJ.", "://a:b", "://a:b://", "password=$", 
 	"[\"mysql\",\"-pa\",", "[\"-u\",\"a:b\"],", "'--token', 'a", "password:\n",
 	"password: |\n", "password: |\n a1\n", "token=\\\n", "name: token\n",
 	"61:", "61-62-", "/61626364656667686970717273747576", "\\141",
-	"MFRGGZDFMZTWQ2LKNNWG23TPOA", "[\"-p\",\"a1!a1!\",",
+	"MFRGGZDFMZTWQ2LKNNWG23TPOA", "[\"-p\",\"a1!a1!\",", "token=[", "token={a ",
+	"token=Some(\"", "token=a(a(", "'token', 'a1", "set(\"token\", \"a\")",
+	" -token ", " -token (", "password is ", "password \"", "tokens:\n- a1\n",
+	"- a1\n", "<token>\n a\n", "token: # a\n", "# :", "token=a -",
+	"\"token=", "'token=a ", "tokens=[a ", "token    ",
+	"                                =",
 	"YWFhYWFhYWFhYWFhYWFhYWFhYWFhYWFhYWFhYWFhYWFhYWFhYWFhYWFhYWFhYWFh\n" };
 
 static size_t
