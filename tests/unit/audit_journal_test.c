@@ -31,7 +31,7 @@ static char directory[] = "/tmp/weir-journal-XXXXXX";
 static const char *
 path_of(const char *name)
 {
-	static char text[4][256];
+	static char text[4][512];
 	static unsigned n;
 	char *to = text[n++ % 4];
 
