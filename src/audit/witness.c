@@ -90,9 +90,9 @@ check_count(struct witness *w, const struct vouch *c)
 	}
 	if (is_expected && said > expected)
 		finding_fault(w->to, "checkpoint",
-		    "is a checkpoint that counts %" PRIu64 " records before it; %" PRIu64
-		    " of them are not here",
-		    said, said - expected);
+		    "is a checkpoint that counts %" PRIu64 " record%s before it; %" PRIu64
+		    " of them not here",
+		    said, plural(said), said - expected);
 	else if (is_expected && said < expected && w->is_first_checkpoint)
 		finding_note(w->to, "checkpoint",
 		    "is a checkpoint of a weir that knew only the last %" PRIu64
@@ -100,9 +100,9 @@ check_count(struct witness *w, const struct vouch *c)
 		    said);
 	else if (is_expected && said < expected)
 		finding_fault(w->to, "checkpoint",
-		    "is a checkpoint that counts %" PRIu64 " records before it; %" PRIu64
-		    " more are here",
-		    said, expected - said);
+		    "is a checkpoint that counts %" PRIu64 " record%s before it; %" PRIu64
+		    " more here",
+		    said, plural(said), expected - said);
 	if (!is_expected && said > w->at->chained)
 		w->older = said - w->at->chained;
 	w->counted = said;
@@ -255,10 +255,12 @@ end_anchors(struct witness *w, const char *first)
 	w->to->line = 0;
 	if (older > 0)
 		finding_note(w->to, "anchor",
-		    "has %" PRIu64 " lines about what is older than this log", older);
+		    "has %" PRIu64 " line%s about what is older than this log", older,
+		    plural(older));
 	if (w->unanchored > 0)
-		finding_note(w->to, "anchor", "lacks %" PRIu64 " checkpoints of this log",
-		    w->unanchored);
+		finding_note(w->to, "anchor",
+		    "lacks %" PRIu64 " checkpoint%s of this log", w->unanchored,
+		    plural(w->unanchored));
 }
 
 /* ---- for everybody */

@@ -284,6 +284,12 @@ buf_fmt(struct buf *b, const char *fmt, ...)
 	va_end(ap);
 }
 
+const char *
+plural(uint64_t n)
+{
+	return n == 1 ? "" : "s";
+}
+
 void
 buf_vfmt(struct buf *b, const char *fmt, va_list ap)
 {

@@ -140,6 +140,7 @@ void buf_text(struct buf *b, const char *cstr);
 void buf_char(struct buf *b, char c);
 void buf_fmt(struct buf *b, const char *fmt, ...) PRINTF_LIKE(2, 3);
 void buf_vfmt(struct buf *b, const char *fmt, va_list ap);
+const char *plural(uint64_t n); /* what a noun behind the number ends with: "s" or "" */
 void buf_drop(struct buf *b, size_t n); /* forget the first n bytes */
 /* Room for n more bytes to write into, or NULL beyond max; then buf_grew(b, used). */
 char *buf_room(struct buf *b, size_t n);

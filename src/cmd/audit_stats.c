@@ -237,7 +237,8 @@ show(struct stats *s, struct group *const *all, size_t n, struct buf *to)
 		show_group(to, &s->other, "(other)");
 	show_group(to, &s->total, "(total)");
 	if (s->unreadable > 0)
-		buf_fmt(to, "%" PRIu64 " lines are no records: see weir audit verify\n",
+		buf_fmt(to,
+		    "lines that are no records: %" PRIu64 "; see weir audit verify\n",
 		    s->unreadable);
 }
 

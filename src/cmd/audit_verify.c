@@ -147,7 +147,7 @@ show_later_part(struct buf *to, uint64_t older)
 {
 	buf_text(to, "what is here is in order; what is older is not here");
 	if (older > 0)
-		buf_fmt(to, ": %" PRIu64 " records", older);
+		buf_fmt(to, ": %" PRIu64 " record%s", older, plural(older));
 	buf_text(to, " (--from-start refuses that)\n");
 }
 
@@ -157,13 +157,15 @@ show_sums(struct verifying *v, const struct audit_sums *s)
 	struct buf *to = &v->out;
 
 	buf_fmt(to,
-	    "%" PRIu64 " lines in %" PRIu64 " files: %" PRIu64 " final, %" PRIu64
+	    "%" PRIu64 " line%s in %" PRIu64 " file%s: %" PRIu64 " final, %" PRIu64
 	    " open, %" PRIu64 " progress, %" PRIu64 " system, %" PRIu64 " torn\n",
-	    s->lines, s->files, s->final, s->open, s->progress, s->system, s->torn);
+	    s->lines, plural(s->lines), s->files, plural(s->files), s->final, s->open,
+	    s->progress, s->system, s->torn);
 	buf_fmt(to,
-	    "%" PRIu64 " runs, %" PRIu64 " checkpoints, %" PRIu64
-	    " signatures verified, %" PRIu64 " exchanges still open\n",
-	    s->runs, s->checkpoints, s->is_signed, s->still_open);
+	    "%" PRIu64 " run%s, %" PRIu64 " checkpoint%s, %" PRIu64
+	    " signature%s verified, %" PRIu64 " exchange%s still open\n",
+	    s->runs, plural(s->runs), s->checkpoints, plural(s->checkpoints),
+	    s->is_signed, plural(s->is_signed), s->still_open, plural(s->still_open));
 	if (s->first[0] != '\0') {
 		buf_text(to, "from ");
 		row_show(to, str_of(s->first));
@@ -172,11 +174,11 @@ show_sums(struct verifying *v, const struct audit_sums *s)
 		buf_char(to, '\n');
 	}
 	if (v->o->head != NULL && s->behind_head > 0)
-		buf_fmt(
-		    to, "%" PRIu64 " records behind the given head\n", s->behind_head);
+		buf_fmt(to, "%" PRIu64 " record%s behind the given head\n",
+		    s->behind_head, plural(s->behind_head));
 	buf_fmt(to, "head %s\n", s->head);
 	if (s->findings > 0)
-		buf_fmt(to, "%" PRIu64 " findings\n", s->findings);
+		buf_fmt(to, "%" PRIu64 " finding%s\n", s->findings, plural(s->findings));
 	else if (v->is_missing)
 		buf_text(to, "what could be read is in order\n");
 	else if (s->is_from_start || s->lines == 0)

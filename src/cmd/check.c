@@ -96,7 +96,7 @@ describe_prices(struct buf *to, const struct prices *p)
 	struct str model;
 	size_t n = 0;
 
-	buf_fmt(to, "prices: %zu models, ", prices_count(p));
+	buf_fmt(to, "prices: %zu model%s, ", prices_count(p), plural(prices_count(p)));
 	if (date == 0)
 		buf_text(to, "of no date");
 	else

@@ -165,17 +165,18 @@ static const struct command {
 	const char *name, *method;
 	int least, most; /* words, its name with them */
 	bool (*make)(struct request *r, char *const *word, int n);
+	const char *words; /* behind it */
 } commands[] = {
-	{ "status", "GET", 1, 1, make_get },
-	{ "health", "GET", 1, 1, make_health },
-	{ "sessions", "GET", 1, 3, make_get },
-	{ "arm", "POST", 2, 3, make_arm },
-	{ "disarm", "DELETE", 2, 2, make_disarm },
-	{ "revoke", "POST", 3, 3, make_revoke },
-	{ "revoke-token", "POST", 3, 3, make_revoke_token },
-	{ "detach", "POST", 3, 3, make_detach },
-	{ "reload", "POST", 1, 1, make_post },
-	{ "drain", "POST", 1, 1, make_post },
+	{ "status", "GET", 1, 1, make_get, "no words" },
+	{ "health", "GET", 1, 1, make_health, "no words" },
+	{ "sessions", "GET", 1, 3, make_get, "[TENANT [SID]]" },
+	{ "arm", "POST", 2, 3, make_arm, "SOURCE [SECONDS]" },
+	{ "disarm", "DELETE", 2, 2, make_disarm, "SOURCE" },
+	{ "revoke", "POST", 3, 3, make_revoke, "TENANT SID" },
+	{ "revoke-token", "POST", 3, 3, make_revoke_token, "TENANT JTI" },
+	{ "detach", "POST", 3, 3, make_detach, "TENANT SID" },
+	{ "reload", "POST", 1, 1, make_post, "no words" },
+	{ "drain", "POST", 1, 1, make_post, "no words" },
 };
 
 static const struct command *
@@ -381,8 +382,7 @@ cmd_ctl(int argc, char **argv)
 	if (c == NULL)
 		return usage_refuse("ctl", "there is no command \"%s\"", argv[optind]);
 	if (words < c->least || words > c->most)
-		return usage_refuse(
-		    "ctl", "%s takes %d to %d words", c->name, c->least - 1, c->most - 1);
+		return usage_refuse("ctl", "%s takes %s", c->name, c->words);
 	if (token != NULL && freopen(token, "re", stdin) == NULL) {
 		fprintf(stderr, "weir ctl: %s: %s\n", token, strerror(errno));
 		return EXIT_NOINPUT;

@@ -58,6 +58,16 @@ struct asker {
 	const char *why;
 };
 
+/* Is it the form that is wrong, and not the host in it? */
+static bool
+is_no_target(const struct explain_ask *ask, const struct explained *e)
+{
+	struct str t = ask->target;
+
+	return memmem(t.p, t.n, ":", 1) == NULL ||
+	       (!e->has_target && (ask->method.n > 0 || memmem(t.p, t.n, "://", 3)));
+}
+
 static int
 explain_text(const struct options *o, const struct scene *s, const struct asker *who,
     struct explain_ask *ask)
@@ -78,11 +88,10 @@ explain_text(const struct options *o, const struct scene *s, const struct asker 
 		buf_char(&b, '\n');
 	} else {
 		explain_print_text(&e, rules, &b);
-		if (who->reason == REASON_NONE &&
-		    (memmem(ask->target.p, ask->target.n, ":", 1) == NULL ||
-			(ask->method.n > 0 && !e.has_target)))
+		if (who->reason == REASON_NONE && is_no_target(ask, &e))
 			buf_text(&b, "\nA target is HOST:PORT, http://HOST/PATH or "
-				     "https://HOST/PATH.\n");
+				     "https://HOST/PATH (asked as the CONNECT it "
+				     "is).\n");
 	}
 	fwrite(b.p, 1, b.n, stdout);
 	buf_fini(&b);

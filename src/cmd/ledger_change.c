@@ -344,9 +344,14 @@ ledger_forget(struct books *b, const struct ledger_asked *o)
 		return EXIT_UNAVAILABLE;
 	(void)ledger_forget_start(q.ledger, q.loop, &f, on_done, &q);
 	loop_run(q.loop);
-	if ((status = close_question(&q)) == EXIT_YES)
-		printf(o->is_json ? "{\"sessions\":%llu,\"calls\":%llu}\n"
-				  : "forgot %llu sessions and %llu calls\n",
+	if ((status = close_question(&q)) != EXIT_YES)
+		return status;
+	if (o->is_json)
+		printf("{\"sessions\":%llu,\"calls\":%llu}\n",
 		    (unsigned long long)l.sessions, (unsigned long long)l.calls);
-	return status;
+	else
+		printf("forgot %llu session%s and %llu call%s\n",
+		    (unsigned long long)l.sessions, plural(l.sessions),
+		    (unsigned long long)l.calls, plural(l.calls));
+	return EXIT_YES;
 }

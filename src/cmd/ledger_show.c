@@ -144,8 +144,8 @@ print_session(struct buf *to, struct str key, const struct row_session *s,
 		buf_text(to, " of ");
 		row_show_usd(to, scope->claim);
 	}
-	buf_fmt(to, "  %lld calls%s  ", (long long)scope->calls,
-	    s->revoked ? "  revoked" : "");
+	buf_fmt(to, "  %lld call%s%s  ", (long long)scope->calls,
+	    plural((uint64_t)scope->calls), s->revoked ? "  revoked" : "");
 	row_show(to, owner_of(s));
 	buf_char(to, '\n');
 }
@@ -283,8 +283,9 @@ print_scope(struct buf *to, const struct kept_row *r)
 		row_show_usd(to, s->claim);
 		buf_text(to, " claimed, ");
 	}
-	buf_fmt(
-	    to, "%lld calls, %lld tokens\n", (long long)s->calls, (long long)s->tokens);
+	buf_fmt(to, "%lld call%s, %lld token%s\n", (long long)s->calls,
+	    plural((uint64_t)s->calls), (long long)s->tokens,
+	    plural((uint64_t)s->tokens));
 }
 
 static void

@@ -187,9 +187,10 @@ static void
 print_sums(struct check *c, const struct verify_sums *sums)
 {
 	buf_fmt(&c->text,
-	    "%" PRIu64 " calls, %" PRIu64 " of them held, in %" PRIu64
-	    " accounts of %" PRIu64 " sessions, at revision %" PRId64 "\n",
-	    sums->calls, sums->held, sums->scopes, sums->sessions, sums->revision);
+	    "%" PRIu64 " call%s, %" PRIu64 " of them held, in %" PRIu64
+	    " account%s of %" PRIu64 " session%s, at revision %" PRId64 "\n",
+	    sums->calls, plural(sums->calls), sums->held, sums->scopes,
+	    plural(sums->scopes), sums->sessions, plural(sums->sessions), sums->revision);
 	if (c->ntable > 0)
 		buf_fmt(&c->text,
 		    "%" PRIu64 " computed again, %" PRIu64 " by other price tables\n",
@@ -197,7 +198,8 @@ print_sums(struct check *c, const struct verify_sums *sums)
 	if (c->nfound == 0)
 		buf_text(&c->text, "it adds up\n");
 	else
-		buf_fmt(&c->text, "%" PRIu64 " findings\n", c->nfound);
+		buf_fmt(
+		    &c->text, "%" PRIu64 " finding%s\n", c->nfound, plural(c->nfound));
 }
 
 static void

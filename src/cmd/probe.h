@@ -9,6 +9,7 @@
 #define WEIR_CMD_PROBE_H
 
 #include "base/loop.h"
+#include "wire/url.h"
 
 /* The plan is to be had for each of a list, or once. */
 enum probe_over {
@@ -91,6 +92,9 @@ void probe_bad(struct probe *p, const char *fmt, ...) PRINTF_LIKE(2, 3);
 void probe_unsure(struct probe *p, const char *fmt, ...) PRINTF_LIKE(2, 3);
 /* A door itself failed: bad for what is to pass it, and of the rest it says nothing. */
 void probe_failed(struct probe *p, const char *fmt, ...) PRINTF_LIKE(2, 3);
+
+/* The target as it is shown, or NULL: what is pinged has no port. */
+const char *probe_target(const struct probe *p, char text[static HOST_MAX + 1]);
 
 /* Does the row's probe belong to the plan, and over what? */
 bool probe_row_applies(const struct probe_row *row, const struct probe_plan *plan);

@@ -91,6 +91,20 @@ is_meant(const struct probe_plan *plan, const struct port *at)
 	return false;
 }
 
+/* Several sockets may listen on one port, and one of them is told. */
+static void
+add_port(struct buf *found, const struct port *at)
+{
+	struct str rest = buf_view(found), one;
+	char text[64];
+
+	snprintf(text, sizeof(text), "%lu of user %lu", at->port, at->uid);
+	while (str_split(&rest, ',', &one))
+		if (str_eq(str_trim(one), str_of(text)))
+			return;
+	buf_fmt(found, "%s%s", found->n > 0 ? ", " : "", text);
+}
+
 static bool
 list_ports(const struct probe_plan *plan, const char *path, struct buf *found)
 {
@@ -103,8 +117,7 @@ list_ports(const struct probe_plan *plan, const char *path, struct buf *found)
 	while (fgets(line, sizeof(line), f) != NULL)
 		if (port_parse_line(&at, line) && at.state == LISTENS &&
 		    !is_meant(plan, &at))
-			buf_fmt(found, "%s%lu of user %lu", found->n > 0 ? ", " : "",
-			    at.port, at.uid);
+			add_port(found, &at);
 	fclose(f);
 	return true;
 }

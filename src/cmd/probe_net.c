@@ -309,6 +309,19 @@ run_ping(struct probe *p)
 	talk_close(&t);
 }
 
+const char *
+probe_target(const struct probe *p, char text[static HOST_MAX + 1])
+{
+	struct host host;
+	uint16_t port;
+
+	if (p->row->run != run_ping ||
+	    authority_parse(&host, &port, str_of(p->target), 0) != HOST_OK)
+		return p->target;
+	memcpy(text, host.name, (size_t)host.len + 1);
+	return text;
+}
+
 /* ---- the rows ---- */
 
 #define MEND_WAY \

@@ -192,7 +192,7 @@ static const struct {
 	    "weir ledger backup, and a start from it" },
 	{ "nothing passes that cannot be recorded", has_audit,
 	    "audit.path, with audit.on_failure: refuse" },
-	{ "a line of the audit log cannot be forged", has_mac, "audit.key" },
+	{ "a forged line of the audit log is found out", has_mac, "audit.key" },
 	{ "its end is vouched for in another place", has_witness,
 	    "audit.sign and audit.anchor" },
 	{ "the audit log is in order", only_live, "weir audit verify -c FILE" },
@@ -202,11 +202,11 @@ static const struct {
 	{ "what leaves for one host is bounded", has_upload_cap, "limits.upload" },
 	{ "the cluster's and the machines' own ranges are closed", has_closed,
 	    "addresses.closed" },
-	{ "it runs as nobody else", has_user, "user" },
+	{ "it runs as a user of its own", has_user, "user" },
 	{ "somebody is told when it is not well", has_health,
 	    "listen.health, and an alarm on /readyz and /metrics" },
 	{ "an operator can revoke and drain", has_admin, "listen.admin" },
-	{ "no switch loosens", is_tight, "weir check --danger -c FILE" },
+	{ "every switch is at its strict end", is_tight, "weir check --danger -c FILE" },
 };
 
 void

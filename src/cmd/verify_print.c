@@ -56,9 +56,12 @@ mend(const struct probe *p)
 static void
 print_one(struct buf *to, const struct probe *p)
 {
+	char text[HOST_MAX + 1];
+	const char *target = probe_target(p, text);
+
 	buf_fmt(to, "%s %s", mark(p->result), p->row->proves);
-	if (p->target != NULL)
-		buf_fmt(to, ": %s", p->target);
+	if (target != NULL)
+		buf_fmt(to, ": %s", target);
 	buf_fmt(to, " (%s)\n", p->said);
 	if (mend(p) != NULL)
 		buf_fmt(to, "       -> %s\n", mend(p));
@@ -83,11 +86,13 @@ verify_print(struct buf *to, const struct probe *p, size_t n)
 static void
 json_probe(struct json_out *j, const struct probe *p)
 {
+	char text[HOST_MAX + 1];
+
 	json_open(j, '{');
 	json_key(j, "probe");
 	json_text(j, p->row->id);
 	json_key(j, "target");
-	json_text(j, p->target);
+	json_text(j, probe_target(p, text));
 	json_key(j, "kind");
 	json_text(j, p->row->is_positive ? "positive" : "negative");
 	json_key(j, "result");

@@ -20,7 +20,7 @@ static const char *const error_text[] = {
 	    "brackets hold an IPv6 address without a zone, and nothing else",
 	[HOST_PORT] = "a port is a decimal number from 1 to 65535 without leading zeros",
 	[HOST_USERINFO] = "credentials must not stand in the target",
-	[HOST_SCHEME] = "the scheme must be http; for https use CONNECT",
+	[HOST_SCHEME] = "no scheme but http and https passes, and for https use CONNECT",
 	[HOST_TARGET] =
 	    "the target must be http://host/path, without '#', '\\' or raw bytes",
 };

@@ -62,7 +62,10 @@ def test_nobody_there_is_69(tmp_path):
 
 @pytest.mark.parametrize("words", [[], ["dance"], ["revoke", "acme"], ["status", "now"]])
 def test_a_wrong_command_is_64(words):
-    assert subprocess.run([binary(), "ctl", *words], capture_output=True).returncode == 64
+    told = subprocess.run([binary(), "ctl", *words], capture_output=True, text=True)
+    assert told.returncode == 64
+    assert words != ["revoke", "acme"] or "revoke takes TENANT SID\n" in told.stderr
+    assert words != ["status", "now"] or "status takes no words\n" in told.stderr
 
 
 def test_sessions_are_listed(admin, upstream, connect):

@@ -46,6 +46,12 @@ def test_what_stands_before_the_target_must_be_a_method(config):
     assert 'the method is before the target, and "http://a.test/" is none' in told.stderr
 
 
+def test_a_scheme_that_never_passes_is_told_so(config):
+    told = explain("-c", config, "ftp://a.test/")
+    assert told.returncode == 1 and "no scheme but http and https passes" in told.stdout
+    assert "https://HOST/PATH (asked as the CONNECT it is)" in told.stdout
+
+
 def test_a_wrong_policy_is_told_with_its_place(config, tmp_path):
     (tmp_path / "agent.yaml").write_text("allow:\n- { host: 'a*.test' }\n")
     told = explain("-c", config, "a.test:80")

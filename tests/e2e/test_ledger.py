@@ -192,7 +192,7 @@ def test_a_tenant_leaves_nothing_but_a_tombstone_and_what_it_spent(books, run):
     two_calls(books)
     books.call("r9", sid="s9", tenant="beta", cost=9)
     done = run("forget", "acme")
-    assert done.returncode == 0 and "forgot 1 sessions and 2 calls" in done.stdout
+    assert done.returncode == 0 and "forgot 1 session and 2 calls" in done.stdout
     dump = "\n".join(sqlite3.connect(books.path).iterdump())
     assert "acme" not in dump and "beta" in dump
     assert books.db.execute("SELECT spent FROM scope WHERE key = 'a'").fetchone() == (COST + 500 + 9,)

@@ -431,7 +431,7 @@ def test_the_host_of_a_sandboxs_network_leaks_where_it_answers(forwarded):
     with second_interface(forwarded.place, forwarded.inside):
         with forwarded.inside(), open("/proc/sys/net/ipv4/ping_group_range", "w", encoding="ascii") as f:
             f.write("0 2147483647")
-        assert lines(forwarded.wrong(), "leak") == {("host", "10.98.0.1:80"), ("host", "[fd00:98::1]:80")}
+        assert lines(forwarded.wrong(), "leak") == {("host", "10.98.0.1"), ("host", "fd00:98::1")}
         with socket.create_server(("10.98.0.1", 2375)):
             assert ("beside", "10.98.0.1:2375") in lines(forwarded.wrong(), "leak")
 
