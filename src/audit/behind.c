@@ -274,6 +274,27 @@ is_string_prefix(struct str s)
 	return s.n <= 2;
 }
 
+/* The name of what is called: of a.b.Get that is Get. */
+static struct str
+called(struct str call)
+{
+	size_t from = call.n;
+
+	while (from > 0 && (ascii_is_alnum(call.p[from - 1]) || call.p[from - 1] == '_'))
+		from--;
+	return str_sub(call, from, call.n - from);
+}
+
+/* password.encode("utf-8"): how, and not what. */
+static bool
+takes_no_value(struct str call)
+{
+	static const char *const methods[] = { "encode", "format", "split", "join",
+		"replace", "strip", "trim", "startswith", "endswith", NULL };
+
+	return str_is_any(called(call), methods);
+}
+
 /* getenv("X") and config["x"] say where a value is; Some("x"), []string{"x"} have it. */
 static bool
 holds_value(struct str call)
@@ -283,14 +304,9 @@ holds_value(struct str call)
 		"vec", "wrap", "aslist", "sensitive", NULL };
 	static const char *const getters[] = { "get", "read", "load", "fetch", "find",
 		"env", "lookup", "resolve", "config", "param", NULL };
-	size_t from;
+	struct str name = called(call);
 
-	while (call.n > 0 && (call.p[call.n - 1] == '>' || call.p[call.n - 1] == ']'))
-		return true; /* of a type: String[]{"x"}, Vec<u8>("x") */
-	for (from = call.n;
-	     from > 0 && (ascii_is_alnum(call.p[from - 1]) || call.p[from - 1] == '_');)
-		from--;
-	struct str name = str_sub(call, from, call.n - from);
+	/* a type's end: String[]{"x"}, Vec<u8>("x") */
 	if (name.n == 0 || str_is_any(name, makers))
 		return true;
 	for (const char *const *g = getters; *g != NULL; g++)
@@ -325,6 +341,7 @@ wrapped_value(struct piece *p, size_t at, struct value *v)
 	p->scan->work += KEY_COST;
 	if (!find_wrapped(p->text, at, &quote, &call) || !behind_quote(p->text, quote, v))
 		return false;
+	p->scan->work += v->next - quote;
 	while (
 	    call.n > 0 && !has_byte("({[", call.p[call.n - 1]) && quote - at - call.n < 3)
 		call.n--;
@@ -339,7 +356,7 @@ wrapped_value(struct piece *p, size_t at, struct value *v)
 		return false;
 	struct str text = behind_text(p, v);
 	bool is_index = call.p[--call.n] == '[' && call.n > 0;
-	if (is_a_name(text)) {
+	if (is_a_name(text) || takes_no_value(call)) {
 		v->from = v->to = v->next; /* there is none */
 		return true;
 	}
@@ -448,14 +465,24 @@ value_end(struct str text, size_t at, size_t limit, bool is_assigned)
 	return end;
 }
 
-/* A reference stays one whatever follows it, but "none of your business" is no null. */
+/* "true;" is a statement, "none of your business" goes on. */
+static bool
+goes_on(struct str text, size_t at)
+{
+	size_t next = skip_blanks(text, at);
+
+	return next > at && next < text.n && ascii_is_alnum(text.p[next]);
+}
+
+/* A reference stays one whatever follows it. */
 static void
 take_rest(struct piece *p, size_t at, size_t limit, struct value *v)
 {
 	struct str word = behind_text(p, v);
 	size_t end;
 
-	if (word.n > 0 && value_is_harmless(word) && !value_is_nothing(word))
+	if (word.n > 0 && value_is_harmless(word) &&
+	    !(value_is_nothing(word) && goes_on(p->text, v->to)))
 		return;
 	end = value_end(p->text, v->from, limit, p->text.p[at] == '=');
 	if (end > v->to)

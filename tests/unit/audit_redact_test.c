@@ -269,6 +269,10 @@ static const struct {
 	    "secret = GetValue<string>(\"Db:Password\")\nx pwd: Some(\"db.password\")\n"
 	    "password = getpass(\"Password: \")",
 	    NULL },
+	{ "code that says nothing", REDACT_TEXT,
+	    "head.is_secret = true; /* of both */\nsecret: none, try again\n"
+	    "password = password.encode(\"utf-8\")",
+	    NULL },
 	{ "a login before a host", REDACT_TEXT,
 	    "clone x-access-token:kfh3|8@h.example/a/b now",
 	    "clone x-access-token:#token#@h.example/a/b now" },
