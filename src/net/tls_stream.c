@@ -20,6 +20,7 @@ struct tls_start {
 	struct loop *loop;
 	struct stream *stream;
 	struct timer deadline;
+	struct chore step; /* what a handshake computes takes long */
 	tls_done *done;
 	void *arg;
 };
@@ -230,6 +231,7 @@ finish(struct tls_start *h, int err, const char *why)
 	void *arg = h->arg;
 
 	timer_clear(&h->deadline);
+	chore_clear(&h->step);
 	s->notify = NULL;
 	if (err == 0) {
 		s->ops = &h->tls->ops;
@@ -263,14 +265,13 @@ refuse(struct tls_start *h)
 }
 
 static void
-on_handshake(void *arg, unsigned what)
+shake(void *arg)
 {
 	struct tls_start *h = arg;
 	SSL *ssl = h->tls->ssl;
 	const char *fault;
 	int result;
 
-	(void)what;
 	ERR_clear_error();
 	result = SSL_do_handshake(ssl);
 	if (result != 1) {
@@ -284,6 +285,15 @@ on_handshake(void *arg, unsigned what)
 	finish(h, fault == NULL ? 0 : ERR_IO, fault);
 }
 
+static void
+on_handshake(void *arg, unsigned what)
+{
+	struct tls_start *h = arg;
+
+	(void)what;
+	loop_chore(h->loop, &h->step);
+}
+
 struct tls_start *
 tls_shake(struct tls *t, struct loop *l, struct stream *s, msec timeout_ms,
     tls_done *done, void *arg)
@@ -295,6 +305,7 @@ tls_shake(struct tls *t, struct loop *l, struct stream *s, msec timeout_ms,
 		.tls = t, .loop = l, .stream = s, .done = done, .arg = arg
 	};
 	timer_init(&h->deadline, on_deadline, h);
+	chore_init(&h->step, shake, h);
 	timer_set(l, &h->deadline, timeout_ms);
 	stream_attach(s, on_handshake, h);
 	stream_kick(s);
@@ -307,6 +318,7 @@ tls_cancel(struct tls_start *h)
 	if (h == NULL)
 		return;
 	timer_clear(&h->deadline);
+	chore_clear(&h->step);
 	h->stream->notify = NULL;
 	free_tls(h->tls);
 	free(h);
