@@ -250,7 +250,10 @@ try_unit(const struct redactor *r, struct str unit, const char *what, struct wor
 		double ns = cost(r, (enum redact_as)as, buf_view(&text), ROUNDS);
 
 		if (getenv("VERBOSE") != NULL && ns > 8)
-			printf("  %8.2f ns/byte  %-6s %s\n", ns, form_name[as], what);
+			printf("  %8.2f ns/byte  %5.1f units  %-6s %s\n", ns,
+			    (double)redact_work(r, (enum redact_as)as, buf_view(&text)) /
+				(double)text.n,
+			    form_name[as], what);
 		if (ns > worst->ns) {
 			worst->ns = ns;
 			worst->form = form_name[as];

@@ -108,7 +108,7 @@ is_digit(enum coded code, char c)
 {
 	switch (code) {
 	case CODED_BASE64:
-		return ascii_is_alnum(c) || c == '+' || c == '-' || c == '/' || c == '_';
+		return coded_is_digit(c);
 	case CODED_HEX:
 		return ascii_is_hex(c);
 	case CODED_BASE32:
@@ -183,9 +183,16 @@ decode_base64(struct str run, char *out)
 	for (size_t at = 0; at < run.n; at += 4) {
 		unsigned group = 0;
 
-		for (size_t i = at; i < at + 4; i++)
-			group = group << 6 |
-				(i < run.n ? value_of(CODED_BASE64, run.p[i]) : 0);
+		if (at + 4 <= run.n)
+			group = value_of(CODED_BASE64, run.p[at]) << 18 |
+				value_of(CODED_BASE64, run.p[at + 1]) << 12 |
+				value_of(CODED_BASE64, run.p[at + 2]) << 6 |
+				value_of(CODED_BASE64, run.p[at + 3]);
+		else
+			for (size_t i = at; i < at + 4; i++)
+				group =
+				    group << 6 |
+				    (i < run.n ? value_of(CODED_BASE64, run.p[i]) : 0);
 		out[n++] = (char)(group >> 16);
 		out[n++] = (char)(group >> 8);
 		out[n++] = (char)group;

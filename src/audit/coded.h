@@ -17,6 +17,17 @@
 
 enum coded { CODED_BASE64, CODED_HEX, CODED_BASE32, CODED_BASE32_SMALL };
 
+/* A digit of base64 or base64url, which those of all others are, too. */
+static inline bool
+coded_is_digit(char c)
+{
+	/* + - / 0-9, and A-Z _ a-z: a bit for each character of ASCII */
+	static const uint64_t digits[2] = { 0x03ffa80000000000, 0x07fffffe87fffffe };
+	unsigned char b = (unsigned char)c;
+
+	return b < 128 && (digits[b >> 6] >> (b & 63) & 1) != 0;
+}
+
 size_t coded_shifts(enum coded code); /* the places to begin at */
 /*
  * The next CODED_MIN digits or more at or behind *from that are all of `code`, which is

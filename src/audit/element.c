@@ -15,17 +15,12 @@ static const char why_sibling[] = "the element before it";
 static bool
 tag_begin(const struct piece *p, size_t at, size_t *from)
 {
-	const char *text = p->text.p;
+	size_t least = at - p->line > TAG_MAX ? at - TAG_MAX : p->line, n;
 
-	for (size_t i = at; i > p->line && at - i < TAG_MAX; i--) {
-		if (text[i - 1] == '>')
-			return false;
-		if (text[i - 1] == '<') {
-			*from = i;
-			return true;
-		}
-	}
-	return false;
+	if (!str_rfind(str_sub(p->text, least, at - least), '<', &n))
+		return false;
+	*from = least + n + 1;
+	return !str_find(str_sub(p->text, *from, at - *from), '>', &n);
 }
 
 /* Up to the quote that closes it, which may be escaped as the one that opened it. */
@@ -38,9 +33,8 @@ attribute_value(struct str tag, size_t *at)
 		return STR_NONE;
 
 	char quote = tag.p[(*at)++];
-	size_t from = *at;
-	while (*at < tag.n && tag.p[*at] != quote)
-		++*at;
+	size_t from = *at, n;
+	*at = str_find(str_sub(tag, from, tag.n), quote, &n) ? from + n : tag.n;
 	size_t to = *at;
 	while (to > from && *at < tag.n && tag.p[to - 1] == '\\')
 		to--;

@@ -19,6 +19,7 @@
 #define SCHEMA_HEAD 1024 /* of an object, in which it must show that it is a schema */
 #define KEY_SCANNED 8    /* no secret is so short that nothing says it is one */
 #define PASSWORD_MIN 6   /* behind an option that may be another's */
+#define TOKEN_COST 3     /* to read it, in bytes looked at */
 #define VALUES_HELD 4    /* of one object; more than that were never meant well */
 
 /* A value whose name may come behind it. */
@@ -620,7 +621,7 @@ form_document(
 	w.key = STR_NONE;
 	w.depth = 0;
 	w.level[0] = (struct level){ .kind = kind };
-	piece_budget(s, text.n);
+	piece_budget(s, base, text.n);
 	s->is_bound = true;
 	arena_init(&arena, 4 * text.n + ((size_t)64 << 10));
 	json_in_init(&in, text, &arena);
@@ -628,6 +629,7 @@ form_document(
 		size_t from = token_begin(text, in.at);
 		enum json_token token = json_next(&in);
 
+		s->work += TOKEN_COST;
 		is_json = on_token(&w, token, &in, from);
 		if (token == JSON_BAD)
 			mask_unread(&w, from, kind != NULL);
@@ -648,9 +650,10 @@ form_json(struct scan *s, struct str text)
 {
 	size_t at = 0;
 
+	piece_bound(s, text.n);
 	for (;;) {
 		at = token_begin(text, at);
-		if (at == text.n)
+		if (at == text.n || s->is_over)
 			return;
 		struct str rest = str_sub(text, at, text.n);
 		size_t used;

@@ -6,6 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "audit/coded.h"
 #include "audit/element.h"
 #include "audit/mark.h"
 #include "audit/name.h"
@@ -108,18 +109,13 @@ is_width(size_t n)
 	return n == 60 || n == 64 || n == 76;
 }
 
-static bool
-is_digit(char c)
-{
-	return ascii_is_alnum(c) || c == '+' || c == '-' || c == '/' || c == '_';
-}
-
 static size_t
 digits_in(struct str line, bool is_hex)
 {
 	size_t n = 0;
 
-	while (n < line.n && (is_hex ? ascii_is_hex(line.p[n]) : is_digit(line.p[n])))
+	while (
+	    n < line.n && (is_hex ? ascii_is_hex(line.p[n]) : coded_is_digit(line.p[n])))
 		n++;
 	return n;
 }
@@ -317,7 +313,8 @@ head_of(struct line *l)
 /* Of a group: [from, to) is its value, none when they are equal. */
 struct group {
 	size_t from, to, next;
-	bool is_open; /* the text ended before it did */
+	bool is_open;    /* the text ended before it did */
+	bool is_between; /* a line behind it had to be seen to know that it ended */
 	enum span_code code;
 	bool is_number; /* in JSON: its mark needs quotes */
 };
@@ -326,6 +323,7 @@ struct group {
 static bool
 next_line(struct str text, size_t first, size_t at, struct line *l, struct group *g)
 {
+	g->is_between = at < text.n;
 	if (at >= text.n) {
 		g->is_open = text.n - first < JOIN_BYTES;
 		return false;
@@ -333,6 +331,13 @@ next_line(struct str text, size_t first, size_t at, struct line *l, struct group
 	*l = line_at(text, at);
 	measure(l);
 	return l->begin + l->text.n - first <= JOIN_BYTES;
+}
+
+static void
+take(struct group *g, const struct line *l)
+{
+	g->next = l->next;
+	g->is_between = false;
 }
 
 /* "VALUE", or VALUE up to the line's end; [from, to) is in the line. */
@@ -418,7 +423,7 @@ read_items(
 		begin = n == 0 ? l.begin + from : begin;
 		end = l.begin + to;
 		is_any = is_any || is_one;
-		g->next = l.next;
+		take(g, &l);
 	}
 	if (is_any) {
 		g->from = begin;
@@ -453,8 +458,10 @@ read_plain(
 	if (!is_quoted && value.n > 0 &&
 	    (value.p[value.n - 1] == ':' || value.p[0] == '#'))
 		return;
-	*g = (struct group){ l.begin + from, l.begin + to, l.next, false,
-		is_quoted ? SPAN_JSON : SPAN_PLAIN, false };
+	*g = (struct group){ .from = l.begin + from,
+		.to = l.begin + to,
+		.next = l.next,
+		.code = is_quoted ? SPAN_JSON : SPAN_PLAIN };
 }
 
 static bool
@@ -480,7 +487,7 @@ read_block(struct str text, const struct line *first, struct group *g)
 				g->from = l.begin + l.indent;
 			g->to = l.begin + l.text.n;
 		}
-		g->next = l.next;
+		take(g, &l);
 	}
 }
 
@@ -501,7 +508,7 @@ read_element(struct str text, const struct line *first, struct group *g)
 			return;
 		g->from = from;
 		g->to = l.begin + tag;
-		g->next = l.next;
+		take(g, &l);
 		if (has_tag || l.indent == 0)
 			return;
 	}
@@ -514,13 +521,14 @@ read_on(struct str text, const struct line *first, const struct head *h, struct 
 	struct str last = first->text;
 
 	for (int n = 0; n < JOIN_LINES && goes_on(last); n++) {
-		if (!next_line(text, first->next, g->next, &l, g) || l.text.n == 0)
+		if (!next_line(text, first->next, g->next, &l, g) || l.text.n == 0 ||
+		    mark_is(l.text))
 			return;
 		if (n == 0) /* in code what follows is told from a secret by itself */
 			g->from = h->value + 1 == first->text.n ? l.begin + l.indent
 								: first->begin + h->value;
 		g->to = l.begin + l.text.n;
-		g->next = l.next;
+		take(g, &l);
 		last = l.text;
 	}
 }
@@ -537,8 +545,11 @@ read_pair(struct str text, const struct line *first, struct group *g)
 	    !read_key(&l, &name, &is_quoted, &from) || name_role(name) != NAME_IS_VALUE)
 		return;
 	bool is_text = is_value(l.text, &from, &to);
-	*g = (struct group){ l.begin + from, l.begin + to, l.next, false,
-		is_text ? SPAN_JSON : SPAN_PLAIN, is_quoted && !is_text };
+	*g = (struct group){ .from = l.begin + from,
+		.to = l.begin + to,
+		.next = l.next,
+		.code = is_text ? SPAN_JSON : SPAN_PLAIN,
+		.is_number = is_quoted && !is_text };
 	if (!is_text && from < l.text.n && strchr("{[|>", l.text.p[from]) != NULL)
 		g->to = g->from;
 }
@@ -562,7 +573,7 @@ read_digits(struct str text, const struct line *first, struct group *g)
 			return;
 		g->from = first->begin;
 		g->to = l.begin + fill;
-		g->next = l.next;
+		take(g, &l);
 		if (digits < width)
 			return;
 	}
@@ -617,8 +628,9 @@ next_candidate(struct str text, size_t at, size_t *hash)
 			return at;
 		while (n > 0 && is_blank(p[n - 1]))
 			n--;
-		if (n > 0 && (begins_pair[(unsigned char)p[0]] != 0 ||
-				 ends_as_head(p, n) || (is_width(n) && is_digit(p[0]))))
+		if (n > 0 &&
+		    (begins_pair[(unsigned char)p[0]] != 0 || ends_as_head(p, n) ||
+			(is_width(n) && coded_is_digit(p[0]))))
 			return at;
 		at = next;
 	}
@@ -639,6 +651,9 @@ joins_add(struct joins *j, struct joined one)
 		j->cap = j->cap == 0 ? 8 : 2 * j->cap;
 		j->p = mem_resize(j->p, j->cap * sizeof(*j->p));
 	}
+	/* a text may be cut where another group begins: the one before it has ended */
+	if (j->n > 0 && j->p[j->n - 1].next == one.from)
+		j->p[j->n - 1].to = one.from;
 	j->p[j->n++] = one;
 }
 
@@ -660,8 +675,9 @@ join_find(struct str text, struct spans *spans, struct joins *joins)
 		struct group g = group_of(text, &l, &h);
 		work += g.next - l.begin;
 		bool is_digits = h.form == FORM_DIGITS;
-		/* with the line at which it was seen to end */
-		joins_add(joins, (struct joined){ l.begin, line_at(text, g.next).next,
+		/* with the line at which it was seen to end, if that was needed */
+		size_t to = g.is_between ? line_at(text, g.next).next : g.next;
+		joins_add(joins, (struct joined){ l.begin, g.next, to,
 				     is_digits ? g.from : 0, is_digits ? g.to : 0 });
 		at = g.next;
 		if (!is_digits &&

@@ -19,7 +19,8 @@
  * changes in one of them may change what the others say. */
 struct joins {
 	struct joined {
-		size_t from, to;               /* `to` is where the next line begins */
+		size_t from, next; /* where the line behind the group begins ... */
+		size_t to;         /* ... or behind that, if by it it was seen to end */
 		size_t digits_from, digits_to; /* digits of one code, cut in lines */
 	} * p;
 	size_t n, cap;

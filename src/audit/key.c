@@ -87,12 +87,13 @@ key_before(struct str text, size_t at, struct key *key)
 
 /* The kind that a name says which is written without a code. */
 static const char *
-plain_kind(struct str name, enum name_place place, struct key *key)
+plain_kind(struct str name, enum name_place place, struct key *key, size_t *work)
 {
 	const char *kind = name_kind(name, place);
 
 	if (kind != NULL || place != NAME_IN_TEXT)
 		return kind;
+	*work += WORDS_COST;
 	kind = name_kind_in_doubt(name, &key->proof);
 	key->is_doubtful = kind != NULL;
 	return kind;
@@ -110,15 +111,18 @@ key_kind(struct piece *p, struct key *key)
 		place = NAME_IN_QUERY;
 	else if (key->is_quoted)
 		place = NAME_IN_JSON;
-	p->scan->work += KEY_COST;
-	if (memchr(key->name.p, '%', key->name.n) == NULL)
-		return name_may_be_kind(p->scan->filter->name_ends, key->name)
-			   ? plain_kind(key->name, place, key)
-			   : NULL;
+	p->scan->work += GLANCE_COST;
+	if (memchr(key->name.p, '%', key->name.n) == NULL) {
+		if (!name_may_be_kind(p->scan->filter->name_ends, key->name))
+			return NULL;
+		p->scan->work += WORDS_COST;
+		return plain_kind(key->name, place, key, &p->scan->work);
+	}
 
+	p->scan->work += WORDS_COST;
 	buf_init(&plain, sizeof(room));
 	span_decode(key->name, SPAN_PERCENT, &plain);
-	const char *kind = plain_kind(buf_view(&plain), place, key);
+	const char *kind = plain_kind(buf_view(&plain), place, key, &p->scan->work);
 	buf_fini(&plain);
 	return kind;
 }

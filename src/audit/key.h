@@ -11,7 +11,10 @@
 
 #define KEY_NAME_MAX 64 /* bytes; what lies further left does not matter */
 #define KEY_BLANKS_MAX 256
-#define KEY_COST 16 /* a name that is judged, in bytes looked at */
+#define KEY_COST 16   /* a name that is judged, in bytes looked at */
+#define GLANCE_COST 4 /* by its last letters alone */
+#define WORDS_COST 24 /* by its words */
+#define VALUE_COST 48 /* a value behind a key */
 
 struct key {
 	struct str name;

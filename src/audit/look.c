@@ -13,6 +13,7 @@
 #define USERINFO_MAX 1024
 #define HOST_MAX 255
 #define GLANCE (NAME_NUMBER_MAX + 2) /* of a name, before it is read */
+#define BLOCK_COST 64                /* where a private key may begin */
 
 static const char why_key[] = "the key before it";
 static const char why_option[] = "the option before it";
@@ -120,7 +121,7 @@ look_key(struct piece *p, size_t at)
 	if (!key.is_doubtful && (end = document_behind(p, at, kind)) != 0)
 		return end;
 	behind_key(p, &key, kind, at, &v);
-	p->scan->work += v.next - at;
+	p->scan->work += VALUE_COST + v.next - at;
 	if (value_is_harmless(behind_text(p, &v)) || !is_proven(p, &key, at, &v) ||
 	    is_sentence(p, at, &v))
 		return v.from; /* what only looks like a reference may hold a token */
@@ -299,6 +300,7 @@ option_at(struct piece *p, size_t name)
 	size_t dash = name - 1 - (p->text.p[name - 2] == '-');
 	char quote =
 	    dash > 0 && has_byte("\"'", p->text.p[dash - 1]) ? p->text.p[dash - 1] : '\0';
+	p->scan->work += GLANCE_COST;
 	size_t from = option_value(p->text, to, quote);
 	if (from <= to || from >= p->text.n || has_byte("-", p->text.p[from]))
 		return 0;
@@ -588,7 +590,7 @@ look_pem(struct piece *p, size_t at)
 	if (!pem_begins(text, at))
 		return 0;
 	size_t end = pem_end(text, at, p->text.n);
-	p->scan->work += end > p->text.n ? 0 : end - at;
+	p->scan->work += BLOCK_COST + (end > p->text.n ? 0 : end - at);
 	piece_mask(
 	    p, "pem", why_pem, at, end, p->as == SCAN_JSON ? SPAN_JSON : SPAN_PLAIN);
 	return end;

@@ -5,17 +5,59 @@
 
 #include "audit/mark.h"
 
-#define WORK_TIMES 14 /* its length */
+#define WORK_TIMES 18 /* its length */
 #define WORK_MORE 512
+#define DOCUMENT_COST 32 /* that is begun */
+#define LONG ((size_t)64 << 10)
+#define WORK_TIMES_LONG 6 /* what is beyond that */
+
+static size_t
+budget_of(size_t n)
+{
+	size_t beyond = n < LONG ? 0 : n - LONG;
+
+	return WORK_TIMES * (n - beyond) + WORK_TIMES_LONG * beyond + WORK_MORE;
+}
 
 void
-piece_budget(struct scan *s, size_t n)
+piece_done(struct scan *s)
+{
+	size_t from = s->offset + s->stride * s->line;
+
+	if (s->work > 0 && (s->is_paid || s->line_n > LONG))
+		costs_add(s->costs, s->lane,
+		    (struct cost){ from, from + s->stride * s->line_n, s->work });
+	s->spent += s->work;
+	s->work = 0;
+}
+
+/* A long line has one budget for both walks. */
+static void
+bound_runs(struct scan *s)
+{
+	size_t spent = costs_of(s->costs, s->lane - 1, s->offset + s->stride * s->line);
+
+	s->work_max -= spent < s->work_max ? spent : s->work_max;
+}
+
+void
+piece_budget(struct scan *s, size_t at, size_t n)
 {
 	if (s->depth > 0 || s->is_bound)
 		return;
-	s->spent += s->work;
-	s->work = 0;
-	s->work_max = WORK_TIMES * n + WORK_MORE;
+	piece_done(s);
+	s->line = at;
+	s->line_n = n;
+	s->work_max = budget_of(n);
+	if (n > LONG && (s->lane == COST_RUNS || s->lane == COST_WIDE_RUNS))
+		bound_runs(s);
+	s->is_over = s->spent > s->spent_max;
+}
+
+void
+piece_bound(struct scan *s, size_t n)
+{
+	s->spent_max = budget_of(n);
 }
 
 void
@@ -45,7 +87,7 @@ piece_document(struct piece *p, size_t at, const char *kind)
 	bool is_json = p->scan->document(
 	    p->scan, str_sub(text, at, text.n), p->base + at, kind, &used);
 	p->scan->is_bound = was_bound;
-	p->scan->work += used;
+	p->scan->work += used + DOCUMENT_COST;
 	if (is_json)
 		return at + used;
 	p->read = at + used;

@@ -9,6 +9,7 @@
 #ifndef WEIR_AUDIT_PIECE_H
 #define WEIR_AUDIT_PIECE_H
 
+#include "audit/costs.h"
 #include "audit/shape.h"
 #include "audit/span.h"
 
@@ -39,9 +40,17 @@ struct scan {
 	const struct prefilter *filter;
 	struct spans *spans;   /* what was found goes here */
 	size_t work, work_max; /* of the line, in bytes looked at */
-	size_t spent;          /* of all lines before it */
-	unsigned depth;        /* how many codes were undone around the text */
-	bool is_bound; /* what is looked at is paid from the budget of what it is in */
+	size_t spent;          /* of all lines before it ... */
+	size_t spent_max;      /* ... and what it may be, where they are one document */
+	bool is_over;          /* it was more: nothing more is looked at */
+	size_t line, line_n;   /* where it begins in the whole, and how long it is */
+	struct costs *costs;   /* what long lines cost is noted there ... */
+	bool is_paid;          /* ... and what each of them does */
+	enum cost_lane lane;
+	size_t stride;  /* bytes of the whole for each one of the text: 2 in UTF-16 ... */
+	size_t offset;  /* ... and where the text begins in it */
+	unsigned depth; /* how many codes were undone around the text */
+	bool is_bound;  /* what is looked at is paid from the budget of what it is in */
 	struct buf
 	    *said; /* for each depth, what the code there says; SCAN_DEPTH of them */
 	/*
@@ -64,8 +73,14 @@ struct piece {
 	size_t read;                  /* up to where JSON was read that is none */
 };
 
-/* What is begun is n bytes long: so much may it cost, unless it is within something. */
-void piece_budget(struct scan *s, size_t n);
+/* What is begun at `at` of the whole is n bytes long: so much may it cost, unless it is
+ * within something. */
+void piece_budget(struct scan *s, size_t at, size_t n);
+/* All of the text, which is n bytes long, may cost no more than one line of that length.
+ */
+void piece_bound(struct scan *s, size_t n);
+/* The last line is done: what it cost is noted. */
+void piece_done(struct scan *s);
 
 static inline bool
 piece_is_costly(const struct scan *s)

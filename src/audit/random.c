@@ -183,6 +183,8 @@ log2_of(unsigned n)
 	unsigned bits = whole * ONE;
 	uint64_t x = ((uint64_t)n << 16) >> whole; /* 1 <= x / 65536 < 2 */
 
+	if ((n & (n - 1)) == 0)
+		return bits;
 	for (unsigned digit = ONE / 2; digit > 0; digit /= 2) {
 		x = x * x >> 16;
 		if (x >= (uint64_t)2 << 16) {
@@ -199,7 +201,7 @@ evenness(const struct census *c, size_t n)
 {
 	size_t bits = n * log2_of((unsigned)n);
 
-	for (size_t i = 0; i < 256; i++)
+	for (size_t i = '+'; i <= 'z'; i++)
 		if (c->seen[i] > 0)
 			bits -= c->seen[i] * (size_t)log2_of(c->seen[i]);
 	return 100 * bits / (n * log2_of(n < 64 ? (unsigned)n : 64));
@@ -227,5 +229,5 @@ random_is_secret(struct str line, size_t from, size_t to)
 	if (run.n < RANDOM_MIN || run.n > RUN_MAX || begins_with_any(run, public_runs) ||
 	    ends_with_any(before, prefixes) || has_own_name(before))
 		return false;
-	return looks_random(run) && is_spoken_of(line, from);
+	return is_spoken_of(line, from) && looks_random(run); /* the cheaper one first */
 }

@@ -18,9 +18,14 @@
 #include "base/count.h"
 #include "base/exit.h"
 
-#define MARK_ROOM 48 /* most marks are shorter */
-#define TEXT_LEAST 3 /* of a rule of redact.rules; nothing else is found in so little */
+#define MARK_ROOM 48  /* most marks are shorter */
+#define TEXT_LEAST 3  /* of a rule of redact.rules; nothing else is found in so little */
+#define MARK_COST 130 /* in units of work: a secret is digested, its mark written */
+#define UNIT_COST 80  /* a document, whatever its length */
+#define AGAIN_COST 60 /* what was found is looked at again, whatever its length */
 #define PASSES 4 /* by the second nothing is left, unless the text was made to be odd */
+
+static const char why_costly[] = "the document costs too much to be judged";
 
 struct redactor {
 	struct marker *marker;
@@ -175,6 +180,9 @@ struct findings {
 	struct spans spans;
 	struct joins joins; /* lines that are judged together */
 	size_t work;
+	size_t looked; /* of it, what the lines cost */
+	bool is_paid;  /* ... and `costs` is what each of them did */
+	struct costs costs;
 };
 
 static void
@@ -184,6 +192,7 @@ findings_fini(struct findings *f)
 		spans_fini(&f->spans);
 	if (f->joins.p != NULL)
 		joins_fini(&f->joins);
+	costs_fini(&f->costs);
 }
 
 /* Memory that serves for each line of a text. */
@@ -193,6 +202,11 @@ struct desk {
 	struct findings first, again;
 	struct buf now, next;        /* a line before a pass, and behind it */
 	struct buf said[SCAN_DEPTH]; /* by codes in it */
+	struct purse *purse;         /* pays for all; NULL: nobody does */
+	size_t earned;               /* up to where the text's bytes were put into it */
+	size_t line, left;           /* where a line begins, and what was in it there */
+	redact_told *told;
+	void *told_arg;
 };
 
 static void
@@ -267,6 +281,16 @@ find_in_host(const struct redactor *r, struct str text, struct spans *spans)
 	buf_fini(&small);
 }
 
+/* A document that was made to cost much: it is not looked at to its end. */
+static void
+take_all(struct str text, struct spans *spans)
+{
+	doubt_count(DOUBT_BUDGET);
+	spans_reset(spans);
+	spans_add(
+	    spans, (struct span){ .to = text.n, .kind = "doubt", .why = why_costly });
+}
+
 static void
 find(struct desk *d, struct str text, struct findings *f)
 {
@@ -276,12 +300,16 @@ find(struct desk *d, struct str text, struct findings *f)
 
 	f->work = f->joins.n = 0;
 	spans_reset(spans);
+	costs_reset(&f->costs);
 	scan_init(&scan, r->shapes, &r->filter, d->said, spans);
 	scan.document = form_document;
+	scan.costs = &f->costs;
+	scan.is_paid = f->is_paid;
 	switch (d->as) {
 	case REDACT_TEXT:
 		scan_text(&scan, text, 0, SCAN_TEXT);
 		f->work = join_find(text, spans, &f->joins);
+		scan.lane = COST_DIGITS;
 		find_in_digits(&scan, text, &f->joins);
 		wide_find(&scan, r->known, text);
 		break;
@@ -299,11 +327,17 @@ find(struct desk *d, struct str text, struct findings *f)
 		find_in_host(r, text, spans);
 		break;
 	}
+	piece_done(&scan);
+	f->looked = scan.spent;
+	f->work += scan.spent;
+	if (scan.spent > scan.spent_max) {
+		take_all(text, spans);
+		return;
+	}
 	rules_find(r->rules, d->as == REDACT_JSON, text, spans);
 	known_find(
 	    r->known, d->as == REDACT_JSON ? KNOWN_IN_JSON : KNOWN_IN_TEXT, text, spans);
 	spans_merge(spans);
-	f->work += scan.spent + scan.work;
 }
 
 /* Text that looks different after each pass was made to confuse us: none of it passes. */
@@ -331,7 +365,7 @@ clear(struct buf *b, size_t max)
  */
 static size_t
 settle(struct desk *d, struct str in, size_t most, const struct spans *spans,
-    struct buf *out)
+    struct buf *out, size_t *looked)
 {
 	size_t max =
 	    64 * in.n + 4096; /* a mark for each byte, far more than there can be */
@@ -343,6 +377,7 @@ settle(struct desk *d, struct str in, size_t most, const struct spans *spans,
 	print(d->redactor, in, spans, most, now);
 	for (int pass = 1; left > 0 && pass < PASSES; pass++) {
 		find(d, buf_view(now), &d->again);
+		*looked += d->again.looked;
 		if ((left = d->again.spans.n) == 0)
 			break;
 		masked += left;
@@ -441,6 +476,165 @@ spans_in(struct spans *all, size_t first, struct lines l)
 	return in;
 }
 
+/* `spans` count from `base` on; nobody may ask. */
+static void
+tell(const struct desk *d, struct str in, size_t base, const struct spans *spans)
+{
+	for (size_t i = 0; i < spans->n && d->told != NULL; i++) {
+		const struct span *s = &spans->span[i];
+		struct str raw = str_sub(in, base + s->from, s->to - s->from);
+
+		d->told(d->told_arg, base + s->from, base + s->to,
+		    better_kind(d->redactor, s, raw), s->why);
+	}
+}
+
+/* ---- paid from a purse */
+
+static void
+earn(struct desk *d, size_t to)
+{
+	if (to <= d->earned)
+		return;
+	purse_earn(d->purse, to - d->earned);
+	d->earned = to;
+}
+
+/* A line, or more of them, begins here: what is before it is out. */
+static void
+begin_line(struct desk *d, size_t from)
+{
+	if (from < d->earned)
+		return;
+	earn(d, from);
+	purse_close(d->purse);
+	d->line = from;
+	d->left = d->purse->left;
+}
+
+/*
+ * Lines up to `end` in which nothing was found.  False: one cannot be paid, and *stop is
+ * where it begins.
+ */
+static bool
+pay_lines(struct desk *d, size_t end, size_t *stop)
+{
+	struct cost c;
+
+	while (costs_take(&d->first.costs, end, &c)) {
+		begin_line(d, c.from);
+		earn(d, c.to);
+		if (purse_pay(d->purse, c.work))
+			continue;
+		purse_spend(d->purse, c.work);
+		*stop = c.from;
+		return false;
+	}
+	return true;
+}
+
+static bool
+is_one_line(struct str s)
+{
+	return memchr(s.p, '\n', s.n) == NULL;
+}
+
+/* What is left of `n` bytes when marks stand in them. */
+static size_t
+marked_length(size_t n, const struct spans *spans)
+{
+	for (size_t i = 0; i < spans->n; i++)
+		n -= spans->span[i].to - spans->span[i].from;
+	return n + spans->n * MARK_ROOM;
+}
+
+/* Of text that is looked at again, and was `looked` at for so much, with its marks. */
+static size_t
+cost_of(size_t looked, size_t again, size_t n, size_t marks)
+{
+	return looked + again + n + marks * MARK_COST + AGAIN_COST;
+}
+
+/*
+ * What was found in `text`, which was looked at for `looked`, goes out when it can be
+ * paid.  So that a second pass, which finds the same text with marks in it, can pay it,
+ * too, it is never less than that will cost, nor is more earned; and lines that belong
+ * together earn nothing, since there they are paid one by one.
+ */
+static bool
+settle_paid(struct desk *d, struct str text, const struct spans *found, size_t looked,
+    struct buf *out, size_t *masked)
+{
+	size_t begun = out->n, again = 0, left = d->purse->left;
+	size_t n = marked_length(text.n, found);
+	size_t cost = cost_of(looked, text.n > 0 ? looked * n / text.n : 0, n, found->n);
+	bool is_unit = d->as == REDACT_JSON || is_one_line(text);
+
+	if (n > text.n)
+		n = text.n;
+	purse_earn(d->purse, is_unit ? n : 0);
+	bool is_payable = cost <= d->purse->left;
+	d->purse->left = left;
+	if (is_payable) {
+		*masked = settle(d, text, SIZE_MAX, found, out, &again);
+		n = out->n - begun;
+		cost = cost_of(looked, again, n, *masked);
+		purse_earn(d->purse, is_unit ? (n < text.n ? n : text.n) : 0);
+		if (purse_pay(d->purse, cost))
+			return true;
+		out->n = begun;
+		d->purse->left = left;
+	}
+	purse_spend(d->purse, cost);
+	return false;
+}
+
+/* The lines of [from, to), in which `some` was found. */
+static bool
+pay_found(struct desk *d, struct str in, struct lines l, const struct spans *some,
+    struct buf *out, size_t *masked, size_t *stop)
+{
+	size_t looked = 0;
+	struct cost c;
+
+	if (!pay_lines(d, l.from, stop))
+		return false;
+	while (costs_take(&d->first.costs, l.to, &c))
+		looked += c.work;
+	begin_line(d, l.from);
+	*stop = l.from;
+	d->earned = l.to;
+	return settle_paid(
+	    d, str_sub(in, l.from, l.to - l.from), some, looked, out, masked);
+}
+
+/*
+ * Where the lines, behind those up to `done`, begin that belong together with the one at
+ * `stop`.  The purse is as it was there, or empty, when that is not known any more.
+ */
+static size_t
+stop_at(struct desk *d, struct str in, size_t done, size_t stop)
+{
+	const struct joins *joins = &d->first.joins;
+	struct lines l = { SIZE_MAX, 0 };
+
+	take_lines(&l, in, d->as, stop, stop);
+	for (size_t i = joins->n; i > 0; i--) {
+		const struct joined *j = &joins->p[i - 1];
+
+		if (j->from > l.from || j->next <= l.from)
+			continue;
+		l.from = j->from;
+		purse_waste(d->purse, j->next - j->from);
+	}
+	if (l.from < done)
+		l.from = done + 1; /* behind its newline */
+	d->purse->left = l.from == d->line ? d->left : 0;
+	return l.from;
+}
+
+/* ---- lines and documents */
+
 /*
  * Lines and header fields are judged one by one, and only those in which something was
  * found are looked at again; what `most` cuts off is not looked at at all.
@@ -449,7 +643,7 @@ static size_t
 settle_lines(struct desk *d, struct str in, size_t most, struct buf *out)
 {
 	struct findings *f = &d->first;
-	size_t masked = 0, at = 0, begun = out->n, join = 0;
+	size_t masked = 0, at = 0, begun = out->n, join = 0, looked = 0;
 
 	for (size_t i = 0; i < f->spans.n && out->n - begun < most;) {
 		struct lines l = lines_of(f, i, in, d->as, &join);
@@ -458,7 +652,7 @@ settle_lines(struct desk *d, struct str in, size_t most, struct buf *out)
 
 		i += some.n;
 		buf_str(out, str_sub(in, at, l.from - at));
-		masked += settle(d, lines, most - (out->n - begun), &some, out);
+		masked += settle(d, lines, most - (out->n - begun), &some, out, &looked);
 		at = l.to;
 	}
 	if (out->n - begun < most)
@@ -466,12 +660,67 @@ settle_lines(struct desk *d, struct str in, size_t most, struct buf *out)
 	return masked;
 }
 
+/* The same, paid from the purse.  Up to where it was. */
+static size_t
+pay_all(struct desk *d, struct str in, struct buf *out, size_t *masked)
+{
+	struct findings *f = &d->first;
+	size_t at = 0, join = 0, stop;
+
+	for (size_t i = 0; i < f->spans.n;) {
+		struct lines l = lines_of(f, i, in, d->as, &join);
+		const struct spans some = spans_in(&f->spans, i, l);
+		size_t begun = out->n, n = 0;
+
+		buf_str(out, str_sub(in, at, l.from - at));
+		if (!pay_found(d, in, l, &some, out, &n, &stop)) {
+			out->n = begun;
+			stop = stop_at(d, in, at, stop);
+			buf_str(out, str_sub(in, at, stop - at));
+			return stop;
+		}
+		tell(d, in, l.from, &some);
+		*masked += n;
+		i += some.n;
+		at = l.to;
+	}
+	bool is_paid = pay_lines(d, in.n, &stop);
+	size_t end = is_paid ? in.n : stop_at(d, in, at, stop);
+	if (is_paid)
+		earn(d, in.n);
+	buf_str(out, str_sub(in, at, end - at));
+	return end;
+}
+
+/* All of it is one document, or more of them: up to where it was paid, all or nothing. */
+static size_t
+pay_document(struct desk *d, struct str in, struct buf *out, size_t *masked)
+{
+	const struct findings *f = &d->first;
+	size_t left = d->purse->left;
+
+	if (f->spans.n > 0) {
+		if (!settle_paid(d, in, &f->spans, f->looked + UNIT_COST, out, masked))
+			return 0;
+		tell(d, in, 0, &f->spans);
+		return in.n;
+	}
+	purse_earn(d->purse, in.n);
+	if (!purse_pay(d->purse, f->looked + UNIT_COST)) {
+		d->purse->left = left;
+		purse_spend(d->purse, f->looked + UNIT_COST);
+		return 0;
+	}
+	buf_str(out, in);
+	return in.n;
+}
+
 size_t
 redact_part(const struct redactor *r, enum redact_as as, struct str in, size_t most,
     struct buf *out)
 {
 	struct desk d;
-	size_t masked = 0;
+	size_t masked = 0, looked = 0;
 
 	if (in.n < TEXT_LEAST) {
 		buf_str(out, in);
@@ -484,11 +733,38 @@ redact_part(const struct redactor *r, enum redact_as as, struct str in, size_t m
 	else if (as != REDACT_JSON)
 		masked = settle_lines(&d, in, most, out);
 	else
-		masked = settle(&d, in, most, &d.first.spans, out);
+		masked = settle(&d, in, most, &d.first.spans, out, &looked);
 	if (masked > 0)
 		count_add(COUNT_REDACTED, (int64_t)masked);
 	desk_fini(&d);
 	return masked;
+}
+
+size_t
+redact_paid(const struct redactor *r, enum redact_as as, struct str in,
+    struct purse *purse, redact_told *told, void *arg, struct buf *out)
+{
+	struct desk d;
+	size_t masked = 0, n;
+
+	purse_close(purse);
+	if (in.n < TEXT_LEAST) {
+		purse_earn(purse, in.n);
+		buf_str(out, in);
+		return in.n;
+	}
+	desk_init(&d, r, as);
+	d.first.is_paid = as != REDACT_JSON;
+	d.purse = purse;
+	d.told = told;
+	d.told_arg = arg;
+	find(&d, in, &d.first);
+	n = as == REDACT_JSON ? pay_document(&d, in, out, &masked)
+			      : pay_all(&d, in, out, &masked);
+	if (masked > 0)
+		count_add(COUNT_REDACTED, (int64_t)masked);
+	desk_fini(&d);
+	return n;
 }
 
 void
@@ -498,13 +774,10 @@ redact_explain(const struct redactor *r, enum redact_as as, struct str in,
 	struct desk d;
 
 	desk_init(&d, r, as);
+	d.told = told;
+	d.told_arg = arg;
 	find(&d, in, &d.first);
-	for (size_t i = 0; i < d.first.spans.n; i++) {
-		const struct span *s = &d.first.spans.span[i];
-
-		told(arg, s->from, s->to,
-		    better_kind(r, s, str_sub(in, s->from, s->to - s->from)), s->why);
-	}
+	tell(&d, in, 0, &d.first.spans);
 	desk_fini(&d);
 }
 

@@ -8,7 +8,7 @@
  * spent work budget, text that does not parse) the span is masked.  A line, or a JSON
  * document, of n bytes gets 256 + n / 64 marks; what follows them in it is one of kind
  * "doubt" (SCAN_MARKS), and so is all of a line that costs too much to be judged
- * (piece.h).
+ * (piece.h).  Whoever has a text without end has a purse, too (purse.h, stream.h).
  * A `struct redactor` is immutable and shared; any thread may use it (scratch
  * memory is per thread inside).
  */
@@ -16,6 +16,7 @@
 #define WEIR_AUDIT_REDACT_H
 
 #include "audit/known.h"
+#include "audit/purse.h"
 #include "audit/rules.h"
 #include "base/str.h"
 
@@ -57,6 +58,14 @@ typedef void redact_told(
     void *arg, size_t from, size_t to, const char *kind, const char *why);
 void redact_explain(const struct redactor *r, enum redact_as as, struct str in,
     redact_told *told, void *arg);
+/*
+ * A piece of a text that may never end, cut where stream.h cuts: what it costs is paid
+ * from the purse.  Returns how much of `in` was given out, which is where lines, fields
+ * or a document begin: what is behind it, and purse->stretch bytes at least, is to be
+ * masked.  `told`, unless it is NULL, is what was found in what was given out.
+ */
+size_t redact_paid(const struct redactor *r, enum redact_as as, struct str in,
+    struct purse *purse, redact_told *told, void *arg, struct buf *out);
 /* How many bytes finding the secrets looks at beside the walk itself; tests ask. */
 size_t redact_work(const struct redactor *r, enum redact_as as, struct str in);
 /* The mark of one secret, as `weir redact --fingerprint` prints it. */

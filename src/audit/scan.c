@@ -16,6 +16,7 @@
 #include "audit/random.h"
 #include "audit/value.h"
 
+#define LOOK_COST 5  /* where anything may stand */
 #define TEXT_COST 64 /* what a code says is searched, whatever its length */
 #define BLANKS_MAX 64
 
@@ -30,7 +31,12 @@ scan_init(struct scan *s, const struct shapes *shapes, const struct prefilter *f
     struct buf *said, struct spans *spans)
 {
 	*s = (struct scan){
-		.shapes = shapes, .filter = filter, .said = said, .spans = spans
+		.shapes = shapes,
+		.filter = filter,
+		.said = said,
+		.spans = spans,
+		.spent_max = SIZE_MAX,
+		.stride = 1,
 	};
 }
 
@@ -57,7 +63,7 @@ begin_line(struct piece *p, size_t at)
 		      : p->text.n;
 	p->text = str_sub(p->whole, 0, end);
 	p->marks = p->scan->spans->n;
-	piece_budget(p->scan, end - p->line);
+	piece_budget(p->scan, p->base + p->line, end - p->line);
 }
 
 /*
@@ -210,6 +216,7 @@ look_escaped_document(struct piece *p, size_t at)
 	while (end < p->text.n && p->text.p[end] != '"' && p->text.p[end] != '\n')
 		end += p->text.p[end] == '\\' && end + 1 < p->text.n ? 2 : 1;
 	p->undone[SPAN_JSON] = end;
+	p->scan->work += end - at;
 	undo(p, at, end - at, SPAN_JSON);
 	return 0;
 }
@@ -255,7 +262,7 @@ decode_digits(struct piece *p, size_t from, size_t to, struct str digits, enum c
 	struct scan *s = p->scan;
 	struct spans found = { 0 };
 
-	s->work += digits.n + TEXT_COST / 4;
+	s->work += digits.n / 2 + TEXT_COST / 4; /* many at once */
 	struct buf *plain = room(s, digits.n + CODED_MORE);
 	if (!coded_texts(code, digits, shift, plain))
 		return false;
@@ -378,7 +385,7 @@ look_run(struct piece *p, size_t from, size_t to)
 {
 	if (decode_all(p, from, to))
 		return;
-	p->scan->work += to - from;
+	p->scan->work += (to - from) / 4;
 	size_t line = from > RANDOM_BEFORE ? from - RANDOM_BEFORE : 0;
 	struct str before = str_sub(p->whole, line, from - line);
 	size_t newline;
@@ -388,27 +395,20 @@ look_run(struct piece *p, size_t from, size_t to)
 		piece_mask(p, "generic", why_random, from, to, SPAN_PLAIN);
 }
 
-/* A digit of base64 or base64url, which hex digits are, too. */
-static bool
-is_run_byte(struct str text, size_t at)
-{
-	char c = text.p[at];
-
-	return ascii_is_alnum(c) || c == '+' || c == '-' || c == '/' || c == '_';
-}
-
 void
 scan_digits(struct scan *s, struct str text, size_t from, size_t to)
 {
 	struct piece p = { .scan = s, .whole = text, .text = text, .as = SCAN_TEXT };
 	struct buf digits;
 
-	piece_budget(s, to - from);
+	piece_budget(s, from, to - from);
 	buf_init(&digits, to - from);
 	digits.is_secret = true;
-	for (size_t at = from; at < to; at++)
-		if (is_run_byte(text, at))
-			buf_char(&digits, text.p[at]);
+	for (size_t at = from, n; at < to; at += n + 1) {
+		for (n = 0; at + n < to && coded_is_digit(text.p[at + n]);)
+			n++;
+		buf_add(&digits, text.p + at, n);
+	}
 	bool is_hex = is_hex_run(buf_view(&digits));
 	(void)decode_shifts(
 	    &p, from, to, buf_view(&digits), is_hex ? CODED_HEX : CODED_BASE64);
@@ -449,7 +449,7 @@ run_bytes(const char *p)
 	uint64_t bits = 0;
 
 	for (size_t i = 0; i < RUN_WINDOW; i++)
-		bits |= (uint64_t)is_run_byte((struct str){ p, RUN_WINDOW }, i) << i;
+		bits |= (uint64_t)coded_is_digit(p[i]) << i;
 	return bits;
 }
 #endif
@@ -509,12 +509,14 @@ scan_runs(struct piece *p, size_t first)
 	p->text.n = 0;
 	for (size_t from = next_run(text, 0); from < text.n; from = next_run(text, to)) {
 		to = from + RANDOM_MIN;
-		while (to < text.n && is_run_byte(text, to))
+		while (to < text.n && coded_is_digit(text.p[to]))
 			to++;
 		if (known.n > 0)
 			known.span = spans->span + first; /* it may have moved */
 		if (from >= p->text.n)
 			begin_line(p, from);
+		if (p->scan->is_over)
+			return;
 		if (is_masked(&known, &i, p->base + from, p->base + to))
 			continue;
 		look_run(p, from, to);
@@ -552,6 +554,7 @@ look_shape(struct piece *p, size_t at)
 {
 	struct shape_hit hit;
 
+	p->scan->work += LOOK_COST;
 	if (!shapes_match(p->scan->shapes, p->text, at, &hit, &p->scan->work))
 		return 0;
 	for (size_t i = 0; i < hit.n; i++)
@@ -624,6 +627,7 @@ look(struct piece *p, size_t at)
 	char second = at + 1 < p->text.n ? p->text.p[at + 1] : '\0';
 	size_t next;
 
+	p->scan->work += LOOK_COST;
 	/* no shape's literal is one byte long */
 	if (prefilter_groups(f, p->whole, at) != PREFILTER_ONE &&
 	    (next = look_shape(p, at)) > at)
@@ -646,9 +650,19 @@ is_undone_whole(struct piece *p)
 	if (p->as != SCAN_JSON || p->scan->depth == SCAN_DEPTH || p->whole.n == 0 ||
 	    memchr(p->whole.p, '\\', p->whole.n) == NULL)
 		return false;
-	piece_budget(p->scan, p->whole.n);
+	piece_budget(p->scan, p->base, p->whole.n);
 	undo(p, 0, p->whole.n, SPAN_JSON);
 	return true;
+}
+
+/* From the walk to that for runs, or back, unless the text is within something. */
+static void
+change_lane(struct scan *s, int by)
+{
+	if (s->depth > 0 || s->is_bound)
+		return;
+	piece_done(s);
+	s->lane = (enum cost_lane)((int)s->lane + by);
 }
 
 void
@@ -665,8 +679,12 @@ scan_text(struct scan *s, struct str text, size_t base, enum scan_as as)
 	while (at < text.n) {
 		if (at >= p.text.n)
 			begin_line(&p, at);
+		if (s->is_over)
+			return;
 		at = give_up(&p, look(&p, at));
 		at = prefilter_next(s->filter, text, at);
 	}
+	change_lane(s, 1);
 	scan_runs(&p, first);
+	change_lane(s, -1);
 }

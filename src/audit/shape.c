@@ -16,7 +16,8 @@
 
 #define WINDOW 8192       /* a pattern sees no more than this */
 #define MATCH_LIMIT 20000 /* far above what any rule needs on a window */
-#define TRY_COST 128      /* a try that fails at once, in bytes looked at */
+#define TRY_COST 48       /* a try that fails at once, in bytes looked at */
+#define LAZY_COST 128     /* where it has something to skip first */
 #define SUMMED_MAX 64     /* no token with a checksum is longer */
 #define GROUPS (SHAPE_PARTS + 1)
 
@@ -103,6 +104,7 @@ struct literal {
 
 struct shapes {
 	pcre2_code *code[RULES];
+	size_t cost[RULES]; /* of a try that fails, in bytes looked at */
 	pcre2_code *folded;
 	bool is_interpreted; /* the JIT is away, or was caught in a lie */
 	/* by their first two bytes, then in the order of the rules */
@@ -379,6 +381,13 @@ index_literals(struct shapes *s)
 	}
 }
 
+/* {0,64}?: what follows it is tried at each place. */
+static bool
+is_lazy(const char *pattern)
+{
+	return strstr(pattern, "}?") != NULL;
+}
+
 struct shapes *
 shapes_new(void)
 {
@@ -387,6 +396,7 @@ shapes_new(void)
 
 	for (size_t i = 0; i < RULES; i++) {
 		s->code[i] = compile(rules[i].pattern, &is_jit);
+		s->cost[i] = is_lazy(rules[i].pattern) ? LAZY_COST : TRY_COST;
 		collect(s, i);
 	}
 	s->folded = compile_folded(&is_jit);
@@ -537,7 +547,7 @@ try_rule(const struct shapes *s, size_t rule, struct str text, size_t at,
 
 	struct scratch *scratch = scratch_get();
 	int n = match(s, s->code[rule], str_sub(text, from, WINDOW), scratch);
-	*work += TRY_COST;
+	*work += s->cost[rule];
 	if (n == PCRE2_ERROR_NOMATCH)
 		return false;
 	if (n < 0)

@@ -8,11 +8,14 @@
 
 #define QUOTE '"'
 
+static const char why_spent[] = "what it begins with costs more than is left to pay";
+
 void
 redact_stream_init(struct redact_stream *s, const struct redactor *r, enum redact_as as)
 {
 	*s = (struct redact_stream){ .redactor = r, .as = as };
 	buf_init(&s->held, 2 * STREAM_UNIT_MAX);
+	purse_init(&s->purse);
 }
 
 void
@@ -42,7 +45,9 @@ lines_end(struct redact_stream *s)
 	size_t from = s->looked, at;
 
 	s->looked = s->held.n;
-	return str_rfind(piece(s, from, s->held.n), '\n', &at) ? from + at + 1 : 0;
+	if (!str_rfind(piece(s, from, s->held.n), '\n', &at))
+		return 0;
+	return s->tail = from + at + 1;
 }
 
 /* The line that begins at `from`, without its newline, which is before `end`. */
@@ -215,16 +220,97 @@ tell(void *arg, size_t from, size_t to, const char *kind, const char *why)
 	s->told(s->told_arg, base + from, base + to, kind, why);
 }
 
+/* What was masked in JSON is no part of a document that follows it. */
+static void
+pay_newline(struct redact_stream *s, struct buf *out)
+{
+	if (s->owes_newline && s->held.p[s->begin] != '\n' && s->told == NULL)
+		buf_char(out, '\n');
+	s->owes_newline = false;
+}
+
+/* What can be paid; what cannot is the beginning of a stretch that will be masked. */
 static void
 give_out(struct redact_stream *s, size_t end, struct buf *out)
 {
-	if (end > s->begin && s->told != NULL)
-		redact_explain(s->redactor, s->as, piece(s, s->begin, end), tell, s);
-	else if (end > s->begin)
-		redact(s->redactor, s->as, piece(s, s->begin, end), out);
+	bool is_told = s->told != NULL;
+	struct buf untold;
+
+	if (end <= s->begin)
+		return;
+	pay_newline(s, out);
+	buf_init(&untold, 4 * out->max);
+	s->begin += redact_paid(s->redactor, s->as, piece(s, s->begin, end), &s->purse,
+	    is_told ? tell : NULL, s, is_told ? &untold : out);
+	if (s->seen < s->begin)
+		s->seen = s->begin;
+	s->owes_newline = s->as == REDACT_JSON && out->n > 0 && out->p[out->n - 1] == '~';
+	buf_fini(&untold);
+}
+
+/* The newline that a text ends with. */
+static struct str
+newline_of(struct str text)
+{
+	size_t n = text.n;
+
+	if (n > 0 && text.p[n - 1] == '\n')
+		n--;
+	if (n < text.n && n > 0 && text.p[n - 1] == '\r')
+		n--;
+	return str_sub(text, n, text.n);
+}
+
+/* The stretch ends here: all of it is one mark. */
+static void
+mask_stretch(struct redact_stream *s, size_t end, struct buf *out)
+{
+	struct str all = piece(s, s->begin, end);
+	struct str newline = newline_of(all);
+
+	doubt_count(DOUBT_BUDGET);
+	all.n -= newline.n;
+	pay_newline(s, out);
+	if (s->told != NULL) {
+		tell(s, 0, all.n, "doubt", why_spent);
+	} else {
+		redact_mark(s->redactor, "doubt", all, out);
+		buf_str(out, newline);
+	}
+	s->owes_newline = s->as == REDACT_JSON && newline.n == 0;
+	s->purse.stretch = 0;
 	s->begin = end;
 	if (s->seen < end)
 		s->seen = end;
+}
+
+/* All up to `end`, where it would be cut whatever is in it. */
+static void
+give_rest(struct redact_stream *s, size_t end, struct buf *out)
+{
+	if (s->purse.stretch == 0)
+		give_out(s, end, out);
+	if (s->purse.stretch > 0)
+		mask_stretch(s, end, out);
+}
+
+/*
+ * Where to go to at once, before `end`: as far as the purse surely pays, or to where a
+ * stretch may end; 0: that has not come yet.  *from is what it must lie behind.
+ */
+static bool
+next_turn(const struct redact_stream *s, size_t held, size_t end, size_t *from)
+{
+	size_t reach = purse_reach(&s->purse);
+
+	if (s->purse.stretch > 0)
+		*from = s->begin + s->purse.stretch;
+	else
+		*from = s->begin + held + (held > reach ? held : reach);
+	if (*from <= end)
+		return true;
+	*from = end;
+	return s->purse.stretch == 0;
 }
 
 static void
@@ -241,11 +327,13 @@ static void
 give_up(struct redact_stream *s, struct buf *out)
 {
 	doubt_count(DOUBT_SIZE);
+	pay_newline(s, out);
 	if (s->told != NULL)
 		tell(s, 0, STREAM_UNIT_MAX, "doubt", "it is too large to be judged");
 	else
 		redact_mark(s->redactor, "doubt",
 		    piece(s, s->begin, s->begin + STREAM_UNIT_MAX), out);
+	s->purse.stretch = 0;
 	s->is_in_string = s->is_escaped = s->is_in_pem = false;
 	s->depth = 0;
 	skip_line(s);
@@ -257,18 +345,60 @@ is_too_large(const struct redact_stream *s, size_t end)
 	return end - s->begin > STREAM_UNIT_MAX;
 }
 
+/* Behind the first newline at or behind `from`; `end` is behind one. */
+static size_t
+newline_behind(const struct redact_stream *s, size_t from, size_t end)
+{
+	return from + line_at(s, from, end).n + 1;
+}
+
+/* Lines up to `to`, or what of them does not belong together with what follows. */
+static void
+give_text(struct redact_stream *s, size_t to, struct buf *out)
+{
+	size_t border = text_end(s, to);
+
+	if (s->purse.stretch > 0) {
+		if (s->is_dropping_pem || border - s->begin >= s->purse.stretch / 2)
+			mask_stretch(s, border, out);
+		else
+			s->purse.stretch *= 2;
+		return;
+	}
+	give_out(s, border, out);
+	if (s->purse.stretch == 0)
+		return;
+	/* where the stretch ends does not depend on what was seen of it */
+	s->seen = s->pem_end = s->begin;
+	s->is_in_pem = s->is_dropping_pem = false;
+}
+
+static void
+give_to(struct redact_stream *s, size_t to, struct buf *out)
+{
+	if (s->purse.stretch > 0)
+		mask_stretch(s, to, out);
+	else
+		give_out(s, to, out);
+}
+
 static void
 give_lines(struct redact_stream *s, size_t end, struct buf *out)
 {
+	size_t from;
+
 	if (s->is_dropping_pem)
 		drop_pem(s, end);
-	while (s->seen < end && s->as == REDACT_TEXT) {
-		give_out(s, text_end(s, end), out);
+	while (s->seen < end && next_turn(s, s->seen - s->begin, end, &from)) {
+		size_t to = newline_behind(s, from - 1, end);
+
+		if (s->as == REDACT_TEXT)
+			give_text(s, to, out);
+		else
+			give_to(s, to, out);
 		if (s->is_dropping_pem)
 			drop_pem(s, end);
 	}
-	if (s->as == REDACT_URL || s->as == REDACT_HOST)
-		give_out(s, end, out);
 }
 
 /* The line that begins at `from` is too large: what is before it is whole with it. */
@@ -276,7 +406,7 @@ static void
 give_up_line(struct redact_stream *s, size_t from, struct buf *out)
 {
 	s->is_in_pem = s->is_dropping_pem = false;
-	give_out(s, from, out);
+	give_rest(s, from, out);
 	s->seen = from;
 	give_up(s, out);
 }
@@ -307,16 +437,40 @@ take_lines(struct redact_stream *s, struct buf *out)
 		give_large_lines(s, end, out);
 	else if (end > 0)
 		give_lines(s, end, out);
-	if (s->held.n - s->seen > STREAM_UNIT_MAX)
-		give_up_line(s, s->seen, out);
+	if (s->held.n - s->tail > STREAM_UNIT_MAX) {
+		give_up_line(s, s->tail, out);
+		s->tail = s->begin;
+	}
+}
+
+/* Behind the first field that ends at or behind `from`. */
+static size_t
+field_behind(const struct redact_stream *s, size_t from, size_t end)
+{
+	do
+		from = newline_behind(s, from, end);
+	while (from < end && (s->held.p[from] == ' ' || s->held.p[from] == '\t'));
+	return from;
 }
 
 static void
 take_fields(struct redact_stream *s, struct buf *out)
 {
-	give_out(s, fields_end(s), out);
+	size_t end = fields_end(s), from;
+
+	while (s->begin < end && next_turn(s, 0, end, &from))
+		give_to(s, field_behind(s, from - 1, end), out);
 	if (is_too_large(s, s->held.n))
 		give_up(s, out);
+}
+
+static void
+give_document(struct redact_stream *s, struct buf *out)
+{
+	if (s->purse.stretch == 0)
+		give_out(s, s->seen, out);
+	if (s->purse.stretch > 0 && s->seen - s->begin >= s->purse.stretch)
+		mask_stretch(s, s->seen, out);
 }
 
 static void
@@ -324,7 +478,7 @@ take_json(struct redact_stream *s, struct buf *out)
 {
 	for (;;) {
 		if (json_ended(s))
-			give_out(s, s->seen, out);
+			give_document(s, out);
 		else if (s->seen - s->begin >= STREAM_UNIT_MAX)
 			give_up(s, out);
 		else
@@ -338,8 +492,10 @@ static void
 take(struct redact_stream *s, struct str in, struct buf *out)
 {
 	buf_str(&s->held, in);
-	if (s->is_skipping)
+	if (s->is_skipping) {
 		skip_line(s);
+		s->tail = s->begin;
+	}
 	switch (s->as) {
 	case REDACT_TEXT:
 	case REDACT_URL:
@@ -357,6 +513,7 @@ take(struct redact_stream *s, struct str in, struct buf *out)
 	s->gone += s->begin;
 	s->seen -= s->begin;
 	s->looked = s->looked > s->begin ? s->looked - s->begin : 0;
+	s->tail = s->tail > s->begin ? s->tail - s->begin : 0;
 	s->pem_line = s->pem_line > s->begin ? s->pem_line - s->begin : 0;
 	s->pem_end = s->pem_end > s->begin ? s->pem_end - s->begin : 0;
 	s->begin = 0;
@@ -374,5 +531,5 @@ redact_stream_end(struct redact_stream *s, struct buf *out)
 {
 	if (s->is_dropping_pem)
 		drop_pem(s, s->held.n);
-	give_out(s, s->held.n, out);
+	give_rest(s, s->held.n, out);
 }

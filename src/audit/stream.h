@@ -6,7 +6,9 @@
  * behind a header field and its continuation lines.  What is given out does not depend on
  * how the input was split, and nothing that is whole is held back.  Memory is bounded: of
  * a line or document beyond STREAM_UNIT_MAX all is masked, and a private key's block
- * beyond STREAM_PEM_MAX is one mark however long it is.
+ * beyond STREAM_PEM_MAX is one mark however long it is.  Time is bounded, too: what costs
+ * more than a purse (purse.h) pays is one mark of kind "doubt" with what follows it, up
+ * to such a place.
  */
 #ifndef WEIR_AUDIT_STREAM_H
 #define WEIR_AUDIT_STREAM_H
@@ -20,11 +22,14 @@
 struct redact_stream {
 	const struct redactor *redactor;
 	enum redact_as as;
-	struct buf held;               /* not given out yet */
-	size_t begin;                  /* of the unit that is growing, in held */
-	size_t seen;                   /* how far its end was looked for */
-	size_t looked;                 /* how far a newline was looked for */
-	unsigned depth;                /* JSON: open brackets */
+	struct buf held;    /* not given out yet */
+	size_t begin;       /* of the unit that is growing, in held */
+	size_t seen;        /* how far its end was looked for */
+	size_t looked;      /* how far a newline was looked for */
+	size_t tail;        /* behind the last newline */
+	struct purse purse; /* its stretch, if any, begins at `begin` */
+	bool owes_newline;  /* JSON: a mark is out, and nothing may stand behind it */
+	unsigned depth;     /* JSON: open brackets */
 	bool is_in_string, is_escaped; /* JSON */
 	bool is_in_pem;                /* text: a block is open ... */
 	struct pem pem;

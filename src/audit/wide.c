@@ -40,7 +40,14 @@ look_run(struct scan *s, const struct known *known, struct str raw, size_t base)
 	plain.is_secret = true;
 	span_decode(raw, SPAN_WIDE, &plain);
 	s->spans = &found;
+	piece_done(s);
+	s->lane = COST_WIDE;
+	s->stride = 2;
+	s->offset = base;
 	scan_text(s, buf_view(&plain), 0, SCAN_TEXT);
+	piece_done(s);
+	s->stride = 1;
+	s->offset = 0;
 	s->spans = outer;
 	known_find(known, KNOWN_IN_TEXT, buf_view(&plain), &found);
 	spans_map(outer, &found, buf_view(&plain), raw, base, SPAN_WIDE);

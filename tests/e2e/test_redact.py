@@ -116,7 +116,8 @@ def test_a_field_is_answered_when_the_next_one_begins(pipe):
 
 def test_a_reader_that_is_slow_gets_all_of_it(pipe):
     weir = pipe()
-    text = b"".join(b"%d password=hunter2\n" % n for n in range(20000))
+    words = b" and what else there is to say in a line of a log" * 2  # they pay for the mark
+    text = b"".join(b"%d password=hunter2%s\n" % (n, words) for n in range(20000))
 
     def write():
         with weir.stdin as to:
