@@ -464,13 +464,6 @@ read_plain(
 		.code = is_quoted ? SPAN_JSON : SPAN_PLAIN };
 }
 
-static bool
-begins_pem(struct str line)
-{
-	return memmem(line.p, line.n, "-----BEGIN ", 11) != NULL ||
-	       memmem(line.p, line.n, "Private-Lines:", 14) != NULL;
-}
-
 static void
 read_block(struct str text, const struct line *first, struct group *g)
 {
@@ -479,8 +472,7 @@ read_block(struct str text, const struct line *first, struct group *g)
 	for (int n = 0; n < JOIN_LINES; n++) {
 		if (!next_line(text, first->next, g->next, &l, g))
 			return;
-		/* a private key has an end of its own */
-		if (l.text.n > 0 && (l.indent <= first->indent || begins_pem(l.text)))
+		if (l.text.n > 0 && l.indent <= first->indent)
 			return;
 		if (l.text.n > 0) {
 			if (g->from == g->to)

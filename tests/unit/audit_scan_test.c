@@ -812,6 +812,51 @@ test_all_of_a_long_block_below_its_key_is_the_value(void **state)
 	redactor_free(r);
 }
 
+/*
+ * A private key in a block has an end of its own, and where its lines are missing it is
+ * early: the block goes whole, in the first pass as in a second one.
+ */
+static void
+test_a_block_below_a_key_goes_whole_with_a_private_key_in_it(void **state)
+{
+	static const char *const blocks[] = {
+		"  -----BEGIN PRIV"
+		"ATE KEY-----\n  words of it\n  more words of it\n",
+		"  -----BEGIN PRIV"
+		"ATE KEY-----\n  QUJDREVGR0hJSktM\n"
+		"  -----END PRIV"
+		"ATE KEY-----\n  words of it\n",
+		"  first of it\n  -----BEGIN RSA PRIV"
+		"ATE KEY-----\n\n  of it\n",
+		"  Private"
+		"-Lines: 2\n  of it\n  more of it\n",
+	};
+	static const char *const keys[] = { "password: |\n", "  - token: >-\n",
+		"key=1\n\"client_secret\": |\n" };
+	struct redactor *r = keyed();
+
+	(void)state;
+	for (size_t i = 0; i < COUNT_OF(blocks) * COUNT_OF(keys); i++) {
+		const char *block = blocks[i / COUNT_OF(keys)];
+		struct str rest = str_of(block), l;
+		struct buf in;
+
+		buf_init(&in, 4096);
+		buf_text(&in, keys[i % COUNT_OF(keys)]);
+		while (rest.n > 0 && str_split(&rest, '\n', &l))
+			buf_fmt(&in, "  %.*s\n", STR_ARG(l));
+		buf_text(&in, "end\n");
+		struct buf once = redacted(r, REDACT_TEXT, buf_view(&in));
+		struct buf twice = redacted(r, REDACT_TEXT, buf_view(&once));
+		assert_row(block, !holds(&once, "of it") && holds(&once, "~\nend\n"));
+		assert_row(block, str_eq(buf_view(&once), buf_view(&twice)));
+		buf_fini(&in);
+		buf_fini(&once);
+		buf_fini(&twice);
+	}
+	redactor_free(r);
+}
+
 /* ---- what it costs */
 
 /* In parts: no text here is to look like a key. */
@@ -1096,6 +1141,8 @@ int
 main(void)
 {
 	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(
+		    test_a_block_below_a_key_goes_whole_with_a_private_key_in_it),
 		cmocka_unit_test(test_a_secret_is_found_in_each_code),
 		cmocka_unit_test(test_a_secret_is_found_in_codes_three_deep),
 		cmocka_unit_test(test_utf_16_is_searched_and_stays_utf_16),
