@@ -62,7 +62,7 @@ class Rig:
 
     def close(self):
         self.weir.stop()
-        for one in (self.plain, self.secure, self.models, self.metered):
+        for one in (self.plain, self.secure, self.models, self.metered, self.dns):
             one.close()
 
 

@@ -64,8 +64,12 @@ class Dns:
                     if (name is None or q[0] == name) and (qtype is None or q[1] == qtype)]
 
     def close(self):
-        self.udp.close()
-        self.tcp.close()
+        for one in (self.udp, self.tcp):
+            try:
+                one.shutdown(socket.SHUT_RDWR)  # who waits in it would keep the port
+            except OSError:
+                pass
+            one.close()
 
     # -- what to say
 
@@ -142,6 +146,8 @@ class Dns:
                 query, peer = self.udp.recvfrom(65535)
             except OSError:
                 return
+            if not peer:
+                return  # shut
             threading.Thread(target=self._reply_udp, args=(query, peer), daemon=True).start()
 
     def _talk_tcp(self, sock):
