@@ -549,12 +549,20 @@ behind_shape(struct str text, size_t from, size_t to)
 	return to;
 }
 
+/* Not at a line's last bytes: whether they are looked at depends on what follows. */
+static void
+count_look(struct piece *p, size_t at)
+{
+	if (at + PREFILTER_READS <= p->text.n)
+		p->scan->work += LOOK_COST;
+}
+
 static size_t
 look_shape(struct piece *p, size_t at)
 {
 	struct shape_hit hit;
 
-	p->scan->work += LOOK_COST;
+	count_look(p, at);
 	if (!shapes_match(p->scan->shapes, p->text, at, &hit, &p->scan->work))
 		return 0;
 	for (size_t i = 0; i < hit.n; i++)
@@ -627,7 +635,7 @@ look(struct piece *p, size_t at)
 	char second = at + 1 < p->text.n ? p->text.p[at + 1] : '\0';
 	size_t next;
 
-	p->scan->work += LOOK_COST;
+	count_look(p, at);
 	/* no shape's literal is one byte long */
 	if (prefilter_groups(f, p->whole, at) != PREFILTER_ONE &&
 	    (next = look_shape(p, at)) > at)

@@ -51,6 +51,8 @@ prefilter_pair(const char *p)
 	return pair;
 }
 
+#define PREFILTER_READS 4
+
 /* The groups of what may begin with the four bytes at p. */
 static inline unsigned
 prefilter_four(const struct prefilter *f, const char *p)
