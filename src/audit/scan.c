@@ -17,6 +17,7 @@
 #include "audit/value.h"
 
 #define LOOK_COST 5  /* where anything may stand */
+#define GLANCED 32   /* it costs less where nothing stands */
 #define TEXT_COST 64 /* what a code says is searched, whatever its length */
 #define BLANKS_MAX 64
 
@@ -549,11 +550,18 @@ behind_shape(struct str text, size_t from, size_t to)
 	return to;
 }
 
-/* Not at a line's last bytes: whether they are looked at depends on what follows. */
+/* Whether a line's last bytes are looked at depends on what follows: when nothing is
+ * there, it costs nothing. */
+static bool
+is_last(const struct piece *p, size_t at)
+{
+	return at + PREFILTER_READS > p->text.n;
+}
+
 static void
 count_look(struct piece *p, size_t at)
 {
-	if (at + PREFILTER_READS <= p->text.n)
+	if (!is_last(p, at))
 		p->scan->work += LOOK_COST;
 }
 
@@ -633,7 +641,7 @@ look(struct piece *p, size_t at)
 	const struct prefilter *f = p->scan->filter;
 	unsigned left = f->looks[(unsigned char)p->text.p[at]];
 	char second = at + 1 < p->text.n ? p->text.p[at + 1] : '\0';
-	size_t next;
+	size_t next, work = p->scan->work;
 
 	count_look(p, at);
 	/* no shape's literal is one byte long */
@@ -648,6 +656,8 @@ look(struct piece *p, size_t at)
 		if ((next = l->look(p, at)) > at)
 			return next;
 	}
+	if (is_last(p, at) && p->scan->work - work < GLANCED)
+		p->scan->work = work;
 	return at + 1;
 }
 
