@@ -53,6 +53,7 @@ struct settings {
 	/* bytes, or fields */
 	int64_t limits_target, limits_head, limits_fields, limits_field;
 	int64_t limits_response_head, limits_response_fields, limits_body;
+	int64_t limits_client_bodies, limits_bodies;
 	int64_t limits_client_connections, limits_client_connecting, limits_tunnels,
 	    limits_upload;
 	int64_t limits_new_names, limits_lookups;

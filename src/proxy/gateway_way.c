@@ -193,6 +193,8 @@ take_body(struct conn *c, struct str in)
 			buf_str(body, piece);
 			if (body->is_over || body->n > body_max(c->x))
 				return answer_refuse(c, REASON_BODY_TOO_LARGE);
+			if (!spend_keep(c->x->spend))
+				return answer_refuse(c, c->x->reason);
 			break;
 		case BODY_DONE:
 			return body_is_whole(c, in);

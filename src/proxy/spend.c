@@ -8,6 +8,8 @@
 #include <string.h>
 #include <time.h>
 
+#include "base/count.h"
+
 #define CALL_MEMORY ((size_t)128 << 20) /* of a body of 32 MiB, read */
 
 /* ---- life */
@@ -29,6 +31,14 @@ today(void)
 	    yyyymmdd)((tm.tm_year + 1900) * 10000 + (tm.tm_mon + 1) * 100 + tm.tm_mday);
 }
 
+bool
+spend_refuse(struct spend *s, enum reason reason, const char *why)
+{
+	s->x->reason = reason;
+	s->x->error = why;
+	return false;
+}
+
 struct spend *
 spend_new(struct engine *e, struct exchange *x)
 {
@@ -37,6 +47,7 @@ spend_new(struct engine *e, struct exchange *x)
 	s->e = e;
 	s->x = x;
 	s->route = x->route;
+	s->share = x->share;
 	s->grant = payer(x);
 	s->day = today();
 	arena_init(&s->arena, CALL_MEMORY);
@@ -44,6 +55,21 @@ spend_new(struct engine *e, struct exchange *x)
 	if (s->grant != NULL)
 		scopes_gather(&s->scopes, x, s->grant);
 	return s;
+}
+
+bool
+spend_keep(struct spend *s)
+{
+	const struct settings *set = s->x->snapshot->settings;
+	size_t more = s->body.n - s->kept;
+
+	if (!client_keep(s->share, more, set->limits_client_bodies, set->limits_bodies)) {
+		count_add(COUNT_BODIES_REFUSED, 1);
+		return spend_refuse(s, REASON_OVERLOADED,
+		    "limits.client_bodies or limits.bodies is in memory");
+	}
+	s->kept += more;
+	return true;
 }
 
 void
@@ -54,19 +80,13 @@ spend_free(struct spend *s)
 	assert(s->op == NULL && !s->is_held);
 	timer_clear(&s->lease);
 	buf_fini(&s->body);
+	if (s->kept > 0)
+		client_drop(s->share, s->kept);
 	arena_fini(&s->arena);
 	free(s);
 }
 
 /* ---- on its way */
-
-bool
-spend_refuse(struct spend *s, enum reason reason, const char *why)
-{
-	s->x->reason = reason;
-	s->x->error = why;
-	return false;
-}
 
 void
 spend_tell(struct spend *s, bool is_fine)

@@ -29,6 +29,8 @@ struct spend {
 	const struct grant *grant; /* whose money; NULL: nobody's */
 	struct arena arena;        /* of the call */
 	struct buf body;           /* the request's */
+	size_t kept;               /* of it, what is counted against limits.bodies */
+	struct client *share;      /* whose; outlives this, as the exchange need not */
 	struct call call;
 	bool is_read;    /* the body is whole */
 	bool is_metered; /* the call costs; after judge_call() */
@@ -72,6 +74,8 @@ struct spend {
 
 /* x->route is set; x->who says whose. */
 struct spend *spend_new(struct engine *e, struct exchange *x);
+/* More of the body came.  False: there is too much in memory already. */
+bool spend_keep(struct spend *s) MUST_CHECK;
 void spend_free(struct spend *s); /* after settle_end(); NULL is fine */
 
 /* For the record; NULL: it was no model call, or was never understood as one. */

@@ -8,6 +8,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/count.h"
 #include "base/map.h"
 
 #define SHARDS 64 /* a power of two */
@@ -30,6 +31,8 @@ struct client {
 	atomic_int refs;
 	atomic_llong full_at; /* us */
 	atomic_llong taken[CLIENT_SLOT_N];
+	atomic_llong kept; /* bytes */
+	struct limits *of;
 	size_t key_len;
 	char key[];
 };
@@ -42,6 +45,7 @@ struct shard {
 
 struct limits {
 	struct shard shard[SHARDS];
+	atomic_llong kept; /* bytes of all clients */
 };
 
 struct limits *
@@ -114,11 +118,12 @@ sweep(struct shard *s, msec now)
 }
 
 static struct client *
-admit(struct shard *s, struct str key, msec now)
+admit(struct limits *l, struct shard *s, struct str key, msec now)
 {
 	struct client *c = mem_zalloc(sizeof(*c) + key.n);
 
 	sweep(s, now);
+	c->of = l;
 	c->key_len = key.n;
 	memcpy(c->key, key.p, key.n);
 	map_put(&s->clients, key, c);
@@ -134,7 +139,7 @@ client_ref(struct limits *l, struct str key, msec now)
 
 	pthread_mutex_lock(&s->lock);
 	if ((c = map_get(&s->clients, key)) == NULL)
-		c = admit(s, key, now);
+		c = admit(l, s, key, now);
 	atomic_fetch_add(&c->refs, 1);
 	pthread_mutex_unlock(&s->lock);
 	return c;
@@ -169,6 +174,42 @@ client_give(struct client *c, enum client_slot slot)
 
 	assert(before > 0);
 	(void)before;
+}
+
+static bool
+keep(atomic_llong *kept, size_t n, int64_t most)
+{
+	long long before = atomic_load(kept);
+
+	do {
+		if (most > 0 && (before >= most || n > (size_t)(most - before)))
+			return false;
+	} while (!atomic_compare_exchange_weak(kept, &before, before + (long long)n));
+	return true;
+}
+
+bool
+client_keep(struct client *c, size_t n, int64_t most, int64_t all)
+{
+	if (!keep(&c->kept, n, most))
+		return false;
+	if (keep(&c->of->kept, n, all)) {
+		count_add(COUNT_BYTES_KEPT, (int64_t)n);
+		return true;
+	}
+	atomic_fetch_sub(&c->kept, (long long)n);
+	return false;
+}
+
+void
+client_drop(struct client *c, size_t n)
+{
+	long long before = atomic_fetch_sub(&c->kept, (long long)n);
+
+	assert(before >= (long long)n);
+	(void)before;
+	atomic_fetch_sub(&c->of->kept, (long long)n);
+	count_add(COUNT_BYTES_KEPT, -(int64_t)n);
 }
 
 /* How far ahead of a period's worth it is now. */

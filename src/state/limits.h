@@ -35,6 +35,13 @@ enum client_slot {
  * limit). */
 bool client_take(struct client *c, enum client_slot slot, int64_t cap) MUST_CHECK;
 void client_give(struct client *c, enum client_slot slot);
+/*
+ * So many bytes more are kept in memory for the client, of its `most` and of `all` that
+ * there are for everybody (0: no limit).  False: there is no room, and nothing changed.
+ */
+bool client_keep(struct client *c, size_t n, int64_t most, int64_t all) MUST_CHECK;
+void client_drop(struct client *c, size_t n); /* they are kept no more */
+
 /* 0: within `rate` a second (a burst may be as large).  Else how long an answer should be
  * delayed (ms, at most 1000). */
 msec client_delay(struct client *c, int64_t rate, msec now);

@@ -856,3 +856,28 @@ def test_the_manual_s_curl_calls_a_model_and_sees_what_is_left(gateway, provider
     script = script.replace("TOKEN", tokens.mint(SECRET, budget={"sessionUsd": "1"}))
     done = subprocess.run(["sh", "-ec", script], capture_output=True, text=True, check=True)
     assert '"text": "you"' in done.stdout and '"sid":"s1"' in done.stdout
+
+
+# -- in memory
+
+def begin_call(g, size):
+    """A call whose body comes, and does not end."""
+    client = g.open()
+    client.send("POST /anthropic/v1/messages HTTP/1.1\r\nHost: weir\r\nContent-Length: %d\r\n\r\n" % (size + 1) + "x" * size)
+    return client
+
+
+def test_bodies_that_wait_in_memory_have_a_limit(gateway, provider):
+    listen = {"gateway": ["127.0.0.1:%d" % free_port()], "health": ["127.0.0.1:%d" % free_port()]}
+    g = gateway(config={"listen": listen, "limits": {"client_bodies": "1MiB"}})
+    waiting = [begin_call(g, 200 << 10) for _ in range(4)]
+    wait_for(lambda: g.weir.metric("weir_bodies_kept_bytes") == 800 << 10, what="bodies in memory")
+    refused = begin_call(g, 300 << 10).response()
+    assert (refused.status, refused.get("x-weir-reason")) == (503, "overloaded") and refused.get("retry-after")
+    assert g.weir.metric("weir_bodies_refused_total") == 1 and g.messages().status == 200, "there is room for small ones"
+    for client in waiting:
+        client.close()
+    wait_for(lambda: g.weir.metric("weir_bodies_kept_bytes") == 0, what="memory that is given back")
+    assert g.messages().status == 200
+    record = next(r for r in g.weir.finals(7) if r["reason"] == "overloaded")
+    assert record["error"] == "limits.client_bodies or limits.bodies is in memory" and len(provider.requests) == 2

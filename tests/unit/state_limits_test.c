@@ -45,6 +45,30 @@ test_the_cap_is_one_clients_alone(void **state)
 }
 
 static void
+test_so_many_bytes_are_kept_for_one_and_for_all(void **state)
+{
+	struct limits *l = limits_new();
+	struct client *a = client_ref(l, STR("a"), 0), *b = client_ref(l, STR("b"), 0);
+
+	(void)state;
+	assert_true(client_keep(a, 60, 100, 150));
+	assert_false(client_keep(a, 41, 100, 150));
+	assert_true(client_keep(a, 40, 100, 150));
+	assert_false(client_keep(a, 1, 100, 150));
+	assert_true(client_keep(b, 50, 100, 150));
+	assert_false(client_keep(b, 1, 100, 150)); /* of all there are */
+	client_drop(a, 40);
+	assert_true(client_keep(b, 40, 100, 150));
+	assert_true(client_keep(b, SIZE_MAX / 4, 0, 0));
+	client_drop(b, SIZE_MAX / 4);
+	client_drop(b, 90);
+	client_drop(a, 60);
+	client_unref(a);
+	client_unref(b);
+	limits_free(l);
+}
+
+static void
 test_a_burst_passes_and_then_the_rate_holds(void **state)
 {
 	struct limits *l = limits_new();
@@ -176,6 +200,7 @@ main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_a_client_is_found_again_by_its_key),
 		cmocka_unit_test(test_the_cap_is_one_clients_alone),
+		cmocka_unit_test(test_so_many_bytes_are_kept_for_one_and_for_all),
 		cmocka_unit_test(test_a_burst_passes_and_then_the_rate_holds),
 		cmocka_unit_test(test_a_minutes_worth_may_come_at_once),
 		cmocka_unit_test(test_leaving_and_coming_back_does_not_refill_the_bucket),
