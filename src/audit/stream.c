@@ -392,7 +392,7 @@ give_lines(struct redact_stream *s, size_t end, struct buf *out)
 	while (s->seen < end && next_turn(s, s->seen - s->begin, end, &from)) {
 		size_t to = newline_behind(s, from - 1, end);
 
-		if (s->as == REDACT_TEXT)
+		if (s->as != REDACT_URL) /* there a key's block is one line */
 			give_text(s, to, out);
 		else
 			give_to(s, to, out);
