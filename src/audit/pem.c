@@ -4,6 +4,9 @@
 #include "audit/pem.h"
 
 #include <string.h>
+#ifdef __SSE2__
+#include <emmintrin.h>
+#endif
 
 #define LABEL_MAX 64
 #define FULL_LINE 60   /* a body's line is 64, 70 or 76 long, its last one shorter */
@@ -49,32 +52,66 @@ pem_begins(struct str text, size_t at)
 	       str_starts(str_sub(text, at, text.n), STR(putty));
 }
 
-/* The word at or behind `from`, searched for only when what was found lies before it. */
-static size_t
-find_word(struct str text, const char *word, size_t from, size_t *next)
-{
-	const char *p;
+/*
+ * Two bytes that stand in each of the words, and that few other texts have together: all
+ * bytes are looked at for both at once.
+ */
+#define BEGIN_PAIR 5 /* BE of -----BEGIN */
+#define PUTTY_PAIR 7 /* -L of Private-Lines: */
 
-	if (*next >= from && *next > 0)
-		return *next;
-	struct str rest = str_sub(text, from, text.n);
-	p = memmem(rest.p, rest.n, word, strlen(word));
-	*next = p != NULL ? (size_t)(p - text.p) : text.n;
-	return *next;
+static bool
+is_pair(const char *p)
+{
+	return (p[0] == 'B' && p[1] == 'E') || (p[0] == '-' && p[1] == 'L');
 }
 
-bool
-pem_find(struct pem_search *search, struct str text, size_t from, size_t *at)
+#ifdef __SSE2__
+/* A bit for each of the 16 places from p on at which one stands; 17 bytes are read. */
+static unsigned
+pairs_at(const char *p)
 {
-	while (from < text.n) {
-		size_t other = find_word(text, putty, from, &search->next[1]);
+	__m128i one = _mm_loadu_si128((const __m128i *)(const void *)p);
+	__m128i two = _mm_loadu_si128((const __m128i *)(const void *)(p + 1));
+	__m128i be = _mm_and_si128(_mm_cmpeq_epi8(one, _mm_set1_epi8('B')),
+	    _mm_cmpeq_epi8(two, _mm_set1_epi8('E')));
+	__m128i dash_l = _mm_and_si128(_mm_cmpeq_epi8(one, _mm_set1_epi8('-')),
+	    _mm_cmpeq_epi8(two, _mm_set1_epi8('L')));
 
-		*at = find_word(text, begin, from, &search->next[0]);
-		if (other < *at)
-			*at = other;
-		if (*at < text.n && pem_begins(text, *at))
-			return true;
-		from = *at + 1;
+	return (unsigned)_mm_movemask_epi8(_mm_or_si128(be, dash_l));
+}
+
+static size_t
+next_pair(struct str text, size_t at)
+{
+	unsigned bits;
+
+	for (; at + 17 <= text.n; at += 16)
+		if ((bits = pairs_at(text.p + at)) != 0)
+			return at + (size_t)__builtin_ctz(bits);
+	while (at + 2 <= text.n && !is_pair(text.p + at))
+		at++;
+	return at + 2 <= text.n ? at : text.n;
+}
+#else
+static size_t
+next_pair(struct str text, size_t at)
+{
+	while (at + 2 <= text.n && !is_pair(text.p + at))
+		at++;
+	return at + 2 <= text.n ? at : text.n;
+}
+#endif
+
+bool
+pem_find(struct str text, size_t from, size_t *at)
+{
+	for (size_t i = next_pair(text, from); i < text.n; i = next_pair(text, i + 1)) {
+		size_t before = text.p[i] == 'B' ? BEGIN_PAIR : PUTTY_PAIR;
+
+		if (i < from + before || !pem_begins(text, i - before))
+			continue;
+		*at = i - before;
+		return true;
 	}
 	return false;
 }

@@ -10,17 +10,8 @@
 
 #include "base/str.h"
 
-/* Where each of the words stands that a block begins with; zero before the first search.
- */
-struct pem_search {
-	size_t next[2];
-};
-
-/*
- * Where a private key's block begins in `text` at or behind `from`; false: nowhere.
- * `search` remembers what was found ahead, for the next call with the same text.
- */
-bool pem_find(struct pem_search *search, struct str text, size_t from, size_t *at);
+/* Where a private key's block begins in `text` at or behind `from`; false: nowhere. */
+bool pem_find(struct str text, size_t from, size_t *at) MUST_CHECK;
 bool pem_begins(struct str text, size_t at);
 
 /* How far a block has been read; all zero before its first line. */

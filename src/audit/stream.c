@@ -78,12 +78,12 @@ begin_pem(struct redact_stream *s, size_t at)
 /* From `from` on; a block that goes on in the next line is noted.  Behind what was read.
  */
 static size_t
-find_pem(struct redact_stream *s, struct pem_search *search, size_t from, size_t end)
+find_pem(struct redact_stream *s, size_t from, size_t end)
 {
 	struct str text = piece(s, 0, end);
 	size_t at, n;
 
-	while (pem_find(search, text, from, &at)) {
+	while (pem_find(text, from, &at)) {
 		struct str line = line_at(s, at, end);
 
 		from = at + line.n + 1;
@@ -123,11 +123,9 @@ read_pem(struct redact_stream *s, size_t from, size_t end)
 static size_t
 text_end(struct redact_stream *s, size_t end)
 {
-	struct pem_search search = { 0 };
-
 	while (s->seen < end) {
-		s->seen = s->is_in_pem ? read_pem(s, s->seen, end)
-				       : find_pem(s, &search, s->seen, end);
+		s->seen =
+		    s->is_in_pem ? read_pem(s, s->seen, end) : find_pem(s, s->seen, end);
 		if (s->is_in_pem && s->seen - s->pem_line > STREAM_PEM_MAX) {
 			s->is_dropping_pem = true;
 			return s->seen;
