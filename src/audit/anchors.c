@@ -27,7 +27,7 @@ copy(char *to, size_t room, struct str text)
 {
 	if (text.n == 0 || text.n >= room)
 		return false;
-	memcpy(to, text.p, text.n);
+	str_put(to, text);
 	return true;
 }
 

@@ -263,7 +263,7 @@ follow_time(struct audit_sums *s, struct str ts)
 
 	if (ts.n == 0 || ts.n >= sizeof(text))
 		return;
-	memcpy(text, ts.p, ts.n);
+	str_put(text, ts);
 	text[ts.n] = '\0';
 	if (s->first[0] == '\0' || strcmp(text, s->first) < 0)
 		memcpy(s->first, text, ts.n + 1);

@@ -148,7 +148,7 @@ check_name(struct witness *w, const struct vouch *c)
 			    "is a checkpoint of %.*s, in a run of %s", STR_ARG(name),
 			    w->name);
 	}
-	memcpy(w->name, name.p, name.n);
+	str_put(w->name, name);
 	w->name[name.n] = '\0';
 }
 

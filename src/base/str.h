@@ -90,6 +90,15 @@ str_eq(struct str a, struct str b)
 	return a.n == b.n && (a.n == 0 || memcmp(a.p, b.p, a.n) == 0);
 }
 
+/* Copies it to where there is room for it. */
+static inline void
+str_put(char *to, struct str s)
+{
+	if (s.n >
+	    0) /* an empty one may be nowhere, of which memcpy() takes not even nothing */
+		memcpy(to, s.p, s.n);
+}
+
 static inline bool
 str_starts(struct str s, struct str prefix)
 {

@@ -477,7 +477,7 @@ on_page(redisAsyncContext *c, void *answer, void *arg)
 		end_away(a);
 		return;
 	}
-	memcpy(a->cursor, cursor.p, cursor.n);
+	str_put(a->cursor, cursor);
 	a->cursor[cursor.n] = '\0';
 	args_init(&args, &a->op->memory);
 	put_eval(a->redis, &args, SCRIPT_SMALL);

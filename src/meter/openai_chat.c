@@ -516,7 +516,7 @@ take_created(struct answer *a, const struct scan_value *v, size_t offset)
 	(void)offset;
 	if (v->type != JSON_NUMBER || v->text.n >= sizeof(s->created))
 		return;
-	memcpy(s->created, v->text.p, v->text.n);
+	str_put(s->created, v->text);
 	s->created[v->text.n] = '\0';
 }
 

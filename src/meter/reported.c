@@ -17,7 +17,7 @@ keep(struct str *to, char text[static SCAN_TEXT], const struct scan_value *v)
 		*to = STR("none"); /* said, and no amount */
 		return;
 	}
-	memcpy(text, v->text.p, v->text.n);
+	str_put(text, v->text);
 	*to = str_trim((struct str){ text, v->text.n });
 }
 

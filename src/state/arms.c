@@ -35,7 +35,7 @@ arm_new(const struct arm_order *o)
 	a->token_len = o->token.n + 1;
 	a->token = OPENSSL_zalloc(a->token_len);
 	assert(a->token != NULL);
-	memcpy(a->token, o->token.p, o->token.n);
+	str_put(a->token, o->token);
 	a->until_ms = o->until_ms;
 	a->ends_ms = o->ends_ms;
 	return a;

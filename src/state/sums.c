@@ -85,7 +85,7 @@ keep(char **at, struct str part)
 {
 	struct str kept = { *at, part.n };
 
-	memcpy(*at, part.p, part.n);
+	str_put(*at, part);
 	*at += part.n;
 	return kept;
 }
