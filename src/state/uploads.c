@@ -188,10 +188,20 @@ upload_ref(
 	return u;
 }
 
+/*
+ * What others counted as one of the rest may be this host's: which hosts have a count of
+ * their own is another matter in each process.
+ */
+static uint64_t
+rest_of(const struct upload *u)
+{
+	return u != &u->of->other ? atomic_load(&u->of->other.taken) : 0;
+}
+
 uint64_t
 upload_taken(const struct upload *u)
 {
-	return atomic_load(&u->taken);
+	return atomic_load(&u->taken) + rest_of(u);
 }
 
 /* ---- leases */
@@ -214,10 +224,12 @@ lease_take(struct quota *q, uint64_t want)
 {
 	struct lease *l = (struct lease *)q;
 	unsigned long long taken = atomic_load(&l->upload->taken);
+	uint64_t rest = rest_of(l->upload);
+	uint64_t cap = l->cap > rest ? l->cap - rest : 0;
 	uint64_t left, piece;
 
 	do {
-		left = taken < l->cap ? l->cap - taken : 0;
+		left = taken < cap ? cap - taken : 0;
 		piece = piece_of(left, want - q->left);
 	} while (!atomic_compare_exchange_weak(&l->upload->taken, &taken, taken + piece));
 	q->left += piece;

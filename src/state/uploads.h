@@ -8,8 +8,9 @@
  * byte costs no lock.
  *
  * "Session" is any name: a session's, or a client's that has none.  Hosts of one session
- * beyond a number share one count, so that a wildcard is no way round the cap.  Sharded
- * by session; any thread, but for a lease, which is its worker's.
+ * beyond a number share one count, which counts against each of the others too (it may
+ * be theirs): so a wildcard is no way round the cap.  Sharded by session; any thread, but
+ * for a lease, which is its worker's.
  */
 #ifndef WEIR_STATE_UPLOADS_H
 #define WEIR_STATE_UPLOADS_H

@@ -376,6 +376,23 @@ test_what_the_store_said_before_it_was_told_is_no_news(void **state)
 	uploads_free(all);
 }
 
+/* Names that send nothing fill the table here, and not elsewhere. */
+static void
+test_what_is_counted_with_the_rest_counts_for_each(void **state)
+{
+	struct upload_said rest = said(UPLOAD_OTHERS, 90, 1);
+	struct uploads *all = uploads_new();
+
+	(void)state;
+	assert_true(upload_load(all, &kept, &rest));
+	struct lease l = kept_lease(all, "victim.test", 100);
+	assert_int_equal(upload_taken(l.upload), 90);
+	assert_int_equal(pass(&l, 60), 10);
+	lease_end(&l);
+	assert_int_equal(pass_kept(all, "other.test", 60), 10);
+	uploads_free(all);
+}
+
 #define THREADS 4
 #define CAP (4 * 1024 * KIB)
 
@@ -446,6 +463,7 @@ main(void)
 		    test_the_store_is_told_what_was_sent_once_and_says_what_others_sent),
 		cmocka_unit_test(test_what_the_store_did_not_take_it_is_told_again),
 		cmocka_unit_test(test_what_the_store_said_before_it_was_told_is_no_news),
+		cmocka_unit_test(test_what_is_counted_with_the_rest_counts_for_each),
 		cmocka_unit_test(test_threads_together_send_no_more_than_the_cap),
 	};
 
