@@ -14,6 +14,7 @@
 
 #define TRIES_MAX 4 /* addresses that the parent is asked for */
 #define ANSWER_MAX ((size_t)16 * 1024)
+#define INTERIM_MAX 16 /* 1xx answers */
 #define ASK_MAX ((size_t)4096)
 #define MEMORY ((size_t)64 * 1024)
 
@@ -33,6 +34,7 @@ struct reach {
 	struct stream *into;
 	struct buf up;   /* not taken yet */
 	struct buf down; /* of its answer's head, over TLS */
+	int interim;     /* 1xx answers, of all that it was asked for */
 	reach_done *done;
 	void *arg;
 };
@@ -215,6 +217,12 @@ refused(struct reach *r, int status)
 	ask_next(r);
 }
 
+static bool
+is_interim(int status)
+{
+	return status > 0 && status < 200 && status != 101;
+}
+
 static void
 on_answer(struct reach *r)
 {
@@ -222,7 +230,9 @@ on_answer(struct reach *r)
 
 	do
 		status = read_answer(r);
-	while (status > 0 && status < 200 && status != 101);
+	while (is_interim(status) && ++r->interim <= INTERIM_MAX);
+	if (is_interim(status))
+		status = ERR_PARENT;
 	if (status < 0)
 		fail(r, status);
 	else if (status >= 200 && status < 300)

@@ -2,6 +2,7 @@
 import base64
 import json
 import subprocess
+import threading
 
 import pytest
 
@@ -181,6 +182,25 @@ def test_a_plain_parent_where_tls_is_expected_is_none(weir, upstream, origin, co
     proxy = weir([http(NAME)], {"upstream": {"proxy": "https://127.0.0.1:%d" % plain.listen()}})
     is_refusal(connect(proxy).get("http://%s/" % NAME), 502, "connect_failed")
     assert b"CONNECT" not in plain.bytes() and not upstream.requests
+
+
+def test_one_that_says_1xx_for_ever_is_left(weir, upstream, origin, connect, authority):
+    answered = threading.Event()
+
+    def serve(conn):
+        while b"\r\n\r\n" not in conn.data:
+            conn.recv(1)
+        try:
+            while not answered.is_set():
+                conn.send(b"HTTP/1.1 102 Processing\r\n\r\n" * 100)
+        except OSError:
+            pass
+    hostile = origin(serve=tls.tls_serve(authority.context("IP:127.0.0.1"), serve))
+    proxy = weir([http(NAME), http(OTHER)], {"upstream": {"proxy": "https://127.0.0.1:%d" % hostile.listen(), "no_proxy": [OTHER]},
+                                             "tls": {"roots": str(authority.certificate)}, "workers": 1})
+    is_refusal(connect(proxy).get("http://%s/" % NAME), 502, "connect_failed")
+    assert not answered.is_set() and connect(proxy).get("http://%s/" % OTHER).status == 200
+    answered.set()
 
 
 # -- judged here
