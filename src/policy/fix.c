@@ -113,6 +113,8 @@ set_private(struct fix *fix, const struct ruleset *rs, const struct place *place
 
 /* ---- what else */
 
+#define RANGES_APART 3
+
 static void
 also(struct fix *fix, struct arena *a, const char *fmt, ...)
 {
@@ -120,7 +122,7 @@ also(struct fix *fix, struct arena *a, const char *fmt, ...)
 	va_list ap;
 
 	assert(fix->nalso < ALSO_MAX);
-	buf_init(&b, 1024);
+	buf_init(&b, 8192);
 	va_start(ap, fmt);
 	buf_vfmt(&b, fmt, ap);
 	va_end(ap);
@@ -153,10 +155,31 @@ say_requests(struct fix *fix, const char *at, struct arena *a)
 		say_read(fix, at, a);
 }
 
+/* A sentence for each, or one for all of many. */
+static void
+say_ranges(struct fix *fix, uint16_t port, struct arena *a)
+{
+	bool is_many = fix->nprivate > RANGES_APART;
+	char text[PREFIX_TEXT];
+	struct buf all;
+
+	buf_init(&all, 8192);
+	for (size_t i = 0; i < fix->nprivate; i++) {
+		if (!is_many)
+			buf_reset(&all);
+		buf_fmt(&all, "%s%s", all.n > 0 ? ", " : "",
+		    prefix_text(text, &fix->private[i]));
+		if (!is_many || i + 1 == fix->nprivate)
+			also(fix, a, "whatever else answers at %s on port %u",
+			    buf_cstr(&all), (unsigned)port);
+	}
+	buf_fini(&all);
+}
+
 static void
 say_also(struct fix *fix, const struct facts *f, bool is_looked_up, struct arena *a)
 {
-	char at[AUTHORITY_TEXT], range[PREFIX_TEXT];
+	char at[AUTHORITY_TEXT];
 
 	authority_text(at, f->host, f->port, 0);
 	say_requests(fix, at, a);
@@ -165,9 +188,7 @@ say_also(struct fix *fix, const struct facts *f, bool is_looked_up, struct arena
 	else if (!f->host->is_literal)
 		also(fix, a, "any other public address that %s resolves to later",
 		    f->host->name);
-	for (size_t i = 0; i < fix->nprivate && fix->nalso + 1 < ALSO_MAX; i++)
-		also(fix, a, "whatever else answers at %s on port %u",
-		    prefix_text(range, &fix->private[i]), (unsigned)f->port);
+	say_ranges(fix, f->port, a);
 	if (fix->metadata)
 		also(fix, a,
 		    "the credentials that the cloud's metadata service hands out");

@@ -137,3 +137,14 @@ def test_what_cannot_be_asked_is_an_error_and_exit_78():
     assert {"id": 2}.items() <= told[1].items() and told[1]["error"][0]["code"] == "bad_via"
     assert told[2]["reason"] == "host_not_allowed"
     assert [(line["id"], line["reason"]) for line in told[3:]] == [(None, "request_malformed")] * 2
+
+
+@pytest.mark.parametrize("n", [1, 3, 10])
+def test_each_range_that_the_rule_opens_is_among_what_it_also_admits(tmp_path, n):
+    answers = ["10.1.2.%d" % i for i in range(n)]
+    (tmp_path / "p.yaml").write_text("policy: p\nallow: [{ host: other.test }]\n")
+    (tmp_path / "weir.yaml").write_text("production: false\npolicies: [p.yaml]\nlisten: { proxy: ['127.0.0.1:1'] }\n")
+    done = explain("-c", str(tmp_path / "weir.yaml"), "--json", *(w for a in answers for w in ("--answer", a)), "CONNECT", "inner.test:443")
+    told = json.loads(done.stdout)["fix"]
+    assert sorted(told["rule"]["private"]) == sorted(a + "/32" for a in answers)
+    assert all(any(a + "/32" in said for said in told["also_admits"]) for a in answers)
