@@ -83,6 +83,15 @@ behind_word(struct piece *p, size_t at, const char *ends, struct value *v)
 	v->to = v->next = at < p->text.n ? at : p->text.n;
 }
 
+size_t
+behind_next(const struct piece *p, const struct value *v)
+{
+	for (size_t i = v->to; i > v->from + 1; i--)
+		if (is_space(p->text.p[i - 1]) && p->text.p[i - 2] == '\\')
+			return i;
+	return v->next;
+}
+
 void
 behind_trim(struct str text, struct value *v)
 {

@@ -34,6 +34,9 @@ void behind_option(struct piece *p, const struct key *key, size_t at, struct val
 bool behind_is_list(struct piece *p, size_t at);
 /* Brackets that close around the value, and a sentence's end, are not the value's. */
 void behind_trim(struct str text, struct value *v);
+/* Where the walk goes on: at the last word, where a backslash keeps blanks in the value,
+ * since what stands behind that may be another's scheme and secret. */
+size_t behind_next(const struct piece *p, const struct value *v);
 struct str behind_text(const struct piece *p, const struct value *v);
 /* All but an Authorization scheme is masked.  False: it is harmless, or a mark. */
 bool behind_mask(

@@ -127,7 +127,7 @@ look_key(struct piece *p, size_t at)
 		return v.from; /* what only looks like a reference may hold a token */
 	if (v.next == v.to)
 		behind_trim(p->text, &v);
-	return behind_mask(p, kind, why_key, &v) ? v.next : v.from;
+	return behind_mask(p, kind, why_key, &v) ? behind_next(p, &v) : v.from;
 }
 
 /* ---- scheme://user:password@host */
@@ -311,7 +311,7 @@ option_at(struct piece *p, size_t name)
 	p->scan->work += v.next - name;
 	if (key.is_doubtful && !value_proves(behind_text(p, &v), key.proof))
 		return 0;
-	return behind_mask(p, kind, why_option, &v) ? v.next : v.from;
+	return behind_mask(p, kind, why_option, &v) ? behind_next(p, &v) : v.from;
 }
 
 size_t
@@ -412,7 +412,7 @@ look_pair(struct piece *p, size_t at)
 	if (!is_pair(p, &key, &v) ||
 	    (key.is_doubtful && !value_proves(behind_text(p, &v), key.proof)))
 		return 0;
-	return behind_mask(p, kind, why_beside, &v) ? v.next : v.from;
+	return behind_mask(p, kind, why_beside, &v) ? behind_next(p, &v) : v.from;
 }
 
 /* ---- the password is VALUE */
@@ -480,7 +480,7 @@ look_told(struct piece *p, size_t at)
 	struct str value = behind_text(p, &v);
 	if (!value_proves(value, NAME_WANTS_MIX) && (!is_told || is_prose(p, &v)))
 		return 0;
-	return behind_mask(p, "password", why_told, &v) ? v.next : v.from;
+	return behind_mask(p, "password", why_told, &v) ? behind_next(p, &v) : v.from;
 }
 
 /* ---- lines of password files */

@@ -315,6 +315,8 @@ static const struct {
 	    "ZFhObGNqbw", " end" },
 	{ "a scheme in a query", REDACT_HEADER, "a&sig= Bearer 0123|456789abcdef c",
 	    "0123456789abcdef", " c" },
+	{ "a scheme behind a blank that a backslash keeps", REDACT_HEADER,
+	    "a&sig=1ac\\ Bearer 0123|456789abcdef c", "0123456789abcdef", " c" },
 	{ "a scheme that is a word", REDACT_TEXT, "x api_key: hun|ter2 basic plan",
 	    "hunter2", "basic plan" },
 	{ "a number in JSON in a line", REDACT_TEXT, "cfg={\"pin\": 48|15, \"n\": 7} ok",
