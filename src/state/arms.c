@@ -14,6 +14,7 @@ struct arm {
 	char *token; /* NULL: it was wiped */
 	size_t token_len;
 	int64_t until_ms, ends_ms;
+	int64_t put_ms;
 };
 
 static void
@@ -24,7 +25,7 @@ wipe(struct arm *a)
 }
 
 static struct arm *
-arm_new(const struct arm_order *o)
+arm_new(const struct arm_order *o, int64_t now_ms)
 {
 	struct arm *a = mem_zalloc(sizeof(*a));
 
@@ -38,6 +39,7 @@ arm_new(const struct arm_order *o)
 	str_put(a->token, o->token);
 	a->until_ms = o->until_ms;
 	a->ends_ms = o->ends_ms;
+	a->put_ms = now_ms;
 	return a;
 }
 
@@ -45,6 +47,16 @@ struct str
 arm_session(const struct arm *a)
 {
 	return (struct str){ a->session, a->session_len };
+}
+
+/* A token that was wiped is not held against it: its time is over either way. */
+static bool
+are_alike(const struct arm *a, const struct arm *b)
+{
+	return a != NULL && a->until_ms == b->until_ms && a->ends_ms == b->ends_ms &&
+	       str_eq(arm_session(a), arm_session(b)) &&
+	       (a->token == NULL || (a->token_len == b->token_len &&
+					memcmp(a->token, b->token, a->token_len) == 0));
 }
 
 static void
@@ -100,25 +112,79 @@ sweep(struct arms *all, int64_t now_ms)
 	}
 }
 
-struct arm *
-arms_put(struct arms *all, const struct arm_order *o, int64_t now_ms)
+/* Under the lock. */
+static uint64_t *
+changes_of(struct arms *all, struct str source)
 {
-	struct arm *a = arm_new(o);
-
-	pthread_mutex_lock(&all->lock);
-	struct arm *old = map_put(&all->by_source, o->source, a);
-	sweep(all, now_ms);
-	pthread_mutex_unlock(&all->lock);
-	return old;
+	return &all->changes[hash_bytes(source) % ARMS_COUNTS];
 }
 
-struct arm *
-arms_take(struct arms *all, struct str source)
+static bool
+has_moved(struct arms *all, struct str source, uint64_t seen)
+{
+	return seen != ARMS_LATEST && seen != *changes_of(all, source);
+}
+
+uint64_t
+arms_changes(struct arms *all, struct str source)
 {
 	pthread_mutex_lock(&all->lock);
-	struct arm *old = map_del(&all->by_source, source);
+	uint64_t n = *changes_of(all, source);
 	pthread_mutex_unlock(&all->lock);
-	return old;
+	return n;
+}
+
+/* What the store says once more is no change: many may ask at a time. */
+bool
+arms_put(struct arms *all, const struct arm_order *o, uint64_t seen, int64_t now_ms,
+    struct arm **old)
+{
+	struct arm *a = arm_new(o, now_ms);
+
+	*old = NULL;
+	pthread_mutex_lock(&all->lock);
+	bool is_latest = !has_moved(all, o->source, seen);
+	if (is_latest) {
+		*old = map_put(&all->by_source, o->source, a);
+		if (seen == ARMS_LATEST || !are_alike(*old, a))
+			++*changes_of(all, o->source);
+		sweep(all, now_ms);
+	}
+	pthread_mutex_unlock(&all->lock);
+	if (!is_latest)
+		drop(a);
+	return is_latest;
+}
+
+bool
+arms_take(struct arms *all, struct str source, uint64_t seen, struct arm **old)
+{
+	*old = NULL;
+	pthread_mutex_lock(&all->lock);
+	bool is_latest = !has_moved(all, source, seen);
+	if (is_latest) {
+		*old = map_del(&all->by_source, source);
+		/* also where there was none: what is on its way may be of before */
+		if (seen == ARMS_LATEST || *old != NULL)
+			++*changes_of(all, source);
+	}
+	pthread_mutex_unlock(&all->lock);
+	return is_latest;
+}
+
+bool
+arms_miss(
+    struct arms *all, struct str source, uint64_t seen, int64_t now_ms, struct arm **old)
+{
+	*old = NULL;
+	pthread_mutex_lock(&all->lock);
+	struct arm *a = map_get(&all->by_source, source);
+	bool is_over = a != NULL && a->until_ms <= now_ms;
+	bool is_latest = !has_moved(all, source, seen);
+	if (is_over && is_latest)
+		wipe(a); /* also where this clock is behind */
+	pthread_mutex_unlock(&all->lock);
+	return is_over || !is_latest ? is_latest : arms_take(all, source, seen, old);
 }
 
 bool
@@ -141,6 +207,28 @@ arms_are_for(struct arms *all, struct str source, struct str session, int64_t no
 	pthread_mutex_lock(&all->lock);
 	const struct arm *a = map_get(&all->by_source, source);
 	bool is = a != NULL && a->until_ms > now_ms && str_eq(arm_session(a), session);
+	pthread_mutex_unlock(&all->lock);
+	return is;
+}
+
+bool
+arms_stand_for(struct arms *all, struct str source, struct str session)
+{
+	pthread_mutex_lock(&all->lock);
+	const struct arm *a = map_get(&all->by_source, source);
+	bool is = a != NULL && str_eq(arm_session(a), session);
+	pthread_mutex_unlock(&all->lock);
+	return is;
+}
+
+bool
+arms_are_stale(struct arms *all, struct str source, int64_t now_ms, int64_t most_ms)
+{
+	pthread_mutex_lock(&all->lock);
+	const struct arm *a = map_get(&all->by_source, source);
+	/* one of tomorrow is worth nothing: the clock was set back */
+	bool is = a != NULL && a->until_ms > now_ms &&
+		  (a->put_ms > now_ms || a->put_ms <= now_ms - most_ms);
 	pthread_mutex_unlock(&all->lock);
 	return is;
 }

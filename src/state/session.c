@@ -386,6 +386,8 @@ static enum session_answer
 check_source(struct sessions *all, const struct session *s, const struct session_ask *ask,
     unix_ms now)
 {
+	if (ask->is_armed && !arms_stand_for(&all->arms, ask->source, session_name(s)))
+		return SESSION_NOT_ATTACHED;
 	switch (ask->bind) {
 	case SESSION_BIND_FIRST:
 		return is_held_elsewhere(s, ask->source, now) ? SESSION_NOT_ATTACHED
@@ -780,6 +782,12 @@ session_used(struct session *s, int64_t tokens)
 
 /* ---- presence */
 
+static uint64_t
+arm_hash(struct str source)
+{
+	return hash_bytes(source) | 1;
+}
+
 enum session_answer
 seat_take(struct seat *seat, struct session *s, const struct session_ask *ask,
     unix_ms now, void (*told)(void *arg, enum session_answer why), void *arg)
@@ -791,6 +799,7 @@ seat_take(struct seat *seat, struct session *s, const struct session_ask *ask,
 		entered(s, ask, now);
 		*seat = (struct seat){ .session = session_ref(s),
 			.jti = jti_hash(ask->jti),
+			.arm = ask->is_armed ? arm_hash(ask->source) : 0,
 			.told = told,
 			.arg = arg };
 		list_append(&s->seats, &seat->link);
@@ -828,9 +837,9 @@ seat_leave(struct seat *seat, unix_ms now)
 	session_unref(s);
 }
 
-/* Under the lock; those of that token, or all (0). */
+/* Under the lock; those of that token and that arm, or of any (0). */
 static size_t
-tell(struct session *s, uint64_t jti, enum session_answer why)
+tell(struct session *s, uint64_t jti, uint64_t arm, enum session_answer why)
 {
 	struct list *at, *next;
 	size_t n = 0;
@@ -838,7 +847,7 @@ tell(struct session *s, uint64_t jti, enum session_answer why)
 	list_each_safe(at, next, &s->seats)
 	{
 		struct seat *seat = list_entry(at, struct seat, link);
-		if (jti != 0 && seat->jti != jti)
+		if ((jti != 0 && seat->jti != jti) || (arm != 0 && seat->arm != arm))
 			continue;
 		unseat(s, seat);
 		seat->told(seat->arg, why);
@@ -886,14 +895,14 @@ tell_ended(struct session *s, const struct walking *w)
 	(void)w;
 	for (const struct session *at = s; at != NULL; at = at->parent)
 		if (atomic_load(&at->ended) != SESSION_OK)
-			return tell(s, 0, SESSION_REVOKED);
+			return tell(s, 0, 0, SESSION_REVOKED);
 	return 0;
 }
 
 static size_t
 tell_token(struct session *s, const struct walking *w)
 {
-	return is_same(s->tenant, w->tenant) ? tell(s, w->jti, SESSION_REVOKED) : 0;
+	return is_same(s->tenant, w->tenant) ? tell(s, w->jti, 0, SESSION_REVOKED) : 0;
 }
 
 static size_t
@@ -902,7 +911,7 @@ tell_detached(struct session *s, const struct walking *w)
 	if (!is_same(s->tenant, w->tenant) || !is_same(s->sid, w->name))
 		return 0;
 	replace_text(&s->source, STR_NONE);
-	return tell(s, 0, SESSION_NOT_ATTACHED);
+	return tell(s, 0, 0, SESSION_NOT_ATTACHED);
 }
 
 size_t
@@ -936,13 +945,16 @@ sessions_detach(struct sessions *all, struct str tenant, struct str sid)
 
 /* ---- arms */
 
+/* All that the source holds; where sessions are bound to none, what came by the arm. */
 static size_t
 tell_disarmed(struct session *s, const struct walking *w)
 {
-	if (!str_eq(session_name(s), w->name) || !is_same(s->source, w->source))
+	if (!str_eq(session_name(s), w->name))
 		return 0;
+	if (!is_same(s->source, w->source))
+		return tell(s, 0, arm_hash(w->source), SESSION_NOT_ATTACHED);
 	replace_text(&s->source, STR_NONE);
-	return tell(s, 0, SESSION_NOT_ATTACHED);
+	return tell(s, 0, 0, SESSION_NOT_ATTACHED);
 }
 
 /* Takes the arm, which stood for the source until now. */
@@ -956,33 +968,70 @@ end_arm(struct sessions *all, struct str source, struct arm *a, struct str key)
 	arm_free(a);
 }
 
+bool
+sessions_arm_told(struct sessions *all, struct str source, struct str token,
+    const struct session_ask *of, unix_ms until, unix_ms now, uint64_t seen)
+{
+	char memory[TRIPLE_MAX];
+	struct str key = triple_make(memory, of->issuer, of->tenant, of->sid);
+	const struct arm_order order = { .source = source,
+		.token = token,
+		.session = key,
+		.until_ms = until,
+		.ends_ms = of->expires };
+	struct arm *old;
+
+	if (!arms_put(&all->arms, &order, seen, now, &old))
+		return false;
+	if (old != NULL)
+		end_arm(all, source, old, key);
+	return true;
+}
+
 void
 sessions_arm(struct sessions *all, struct str source, struct str token,
     const struct session_ask *of, unix_ms until, unix_ms now)
 {
-	char memory[TRIPLE_MAX];
-	struct str key = triple_make(memory, of->issuer, of->tenant, of->sid);
-	struct arm *old = arms_put(&all->arms,
-	    &(struct arm_order){ .source = source,
-		.token = token,
-		.session = key,
-		.until_ms = until,
-		.ends_ms = of->expires },
-	    now);
+	bool is_done = sessions_arm_told(all, source, token, of, until, now, ARMS_LATEST);
 
-	if (old != NULL)
-		end_arm(all, source, old, key);
+	assert(is_done);
+	(void)is_done;
 }
 
 bool
 sessions_disarm(struct sessions *all, struct str source)
 {
-	struct arm *old = arms_take(&all->arms, source);
+	struct arm *old;
 
-	if (old == NULL)
+	if (!arms_take(&all->arms, source, ARMS_LATEST, &old) || old == NULL)
 		return false;
 	end_arm(all, source, old, STR_NONE);
 	return true;
+}
+
+bool
+sessions_disarm_told(struct sessions *all, struct str source, unix_ms now, uint64_t seen)
+{
+	struct arm *old;
+
+	if (!arms_miss(&all->arms, source, seen, now, &old))
+		return false;
+	if (old != NULL)
+		end_arm(all, source, old, STR_NONE);
+	return true;
+}
+
+uint64_t
+sessions_arm_changes(struct sessions *all, struct str source)
+{
+	return arms_changes(&all->arms, source);
+}
+
+bool
+sessions_arm_is_stale(
+    struct sessions *all, struct str source, unix_ms now, int64_t most_ms)
+{
+	return arms_are_stale(&all->arms, source, now, most_ms);
 }
 
 bool

@@ -79,6 +79,7 @@ struct session_ask {
 	void *grant; /* what its sub-agents must pass through, too */
 	enum session_bind bind;
 	bool turns_concurrent;
+	bool is_armed; /* the source brought no token, an arm speaks for it */
 };
 
 /*
@@ -168,6 +169,7 @@ struct seat {
 	struct list link;
 	struct session *session;
 	uint64_t jti; /* by hash; 0: none */
+	uint64_t arm; /* the source by whose arm it came, by hash; 0: by none */
 	void (*told)(void *arg, enum session_answer why);
 	void *arg;
 };
@@ -196,6 +198,18 @@ size_t sessions_detach(struct sessions *all, struct str tenant, struct str sid);
 void sessions_arm(struct sessions *all, struct str source, struct str token,
     const struct session_ask *of, unix_ms until, unix_ms now);
 bool sessions_disarm(struct sessions *all, struct str source);
+/* Whoever asks the store whether a source is armed notes this before. */
+uint64_t sessions_arm_changes(struct sessions *all, struct str source);
+/* What it answered to that: one is armed, or (at its `now`) none is, which ends what the
+ * arm had opened unless its time was over before.  False: somebody has changed it since
+ * `seen`, so nothing was done; ask again. */
+bool sessions_arm_told(struct sessions *all, struct str source, struct str token,
+    const struct session_ask *of, unix_ms until, unix_ms now, uint64_t seen) MUST_CHECK;
+bool sessions_disarm_told(
+    struct sessions *all, struct str source, unix_ms now, uint64_t seen) MUST_CHECK;
+/* It is armed, and the last word on that is older. */
+bool sessions_arm_is_stale(
+    struct sessions *all, struct str source, unix_ms now, int64_t most_ms) MUST_CHECK;
 /* Appends the token's text; false: this source is not armed. */
 bool sessions_armed(struct sessions *all, struct str source, unix_ms now, struct buf *to);
 

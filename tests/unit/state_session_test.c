@@ -255,6 +255,44 @@ test_armed_means_only_where_it_was_armed(void **state)
 	sessions_free(all);
 }
 
+/* Sessions that are bound to no source: what came by the arm ends, no more. */
+static void
+test_a_disarm_ends_what_came_by_the_arm(void **state)
+{
+	struct sessions *all = sessions_new(&no_ops);
+	struct session_ask token = ask_of("s"), armed = ask_of("s");
+	int told[2][SESSION_ANSWERS] = { 0 };
+	struct seat own = { 0 }, by_arm = { 0 };
+	struct str source = token.source;
+	struct session *s;
+	uint64_t seen;
+
+	(void)state;
+	token.bind = armed.bind = SESSION_BIND_NONE;
+	armed.is_armed = true;
+	assert_int_equal(open_at(all, &armed, 0, &s), SESSION_NOT_ATTACHED);
+	sessions_arm(all, source, STR("token"), &armed, 1000, 0);
+	s = opened(all, &armed, 0);
+	assert_int_equal(seat_take(&own, s, &token, 0, count_told, told[0]), SESSION_OK);
+	assert_int_equal(
+	    seat_take(&by_arm, s, &armed, 0, count_told, told[1]), SESSION_OK);
+	/* over, it still speaks for what it has opened */
+	seen = sessions_arm_changes(all, source);
+	assert_true(sessions_disarm_told(all, source, 1000, seen));
+	assert_int_equal(told[1][SESSION_NOT_ATTACHED], 0);
+	assert_true(sessions_arm_told(all, source, STR("token"), &armed, 2000, 0, seen));
+	seen = sessions_arm_changes(all, source);
+	assert_true(sessions_disarm_told(all, source, 1000, seen));
+	assert_int_equal(told[0][SESSION_NOT_ATTACHED], 0);
+	assert_int_equal(told[1][SESSION_NOT_ATTACHED], 1);
+	seat_leave(&own, 0);
+	seat_leave(&by_arm, 0);
+	assert_int_equal(
+	    seat_take(&by_arm, s, &armed, 0, NULL, NULL), SESSION_NOT_ATTACHED);
+	session_unref(s);
+	sessions_free(all);
+}
+
 /* ---- turns */
 
 static void
@@ -812,6 +850,7 @@ main(void)
 		cmocka_unit_test(test_the_first_source_holds_the_session),
 		cmocka_unit_test(test_bind_none_asks_for_no_source),
 		cmocka_unit_test(test_armed_means_only_where_it_was_armed),
+		cmocka_unit_test(test_a_disarm_ends_what_came_by_the_arm),
 		cmocka_unit_test(test_a_later_turn_ends_the_one_before),
 		cmocka_unit_test(
 		    test_ancestors_are_known_of_the_same_owner_and_no_circle),
