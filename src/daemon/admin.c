@@ -33,6 +33,11 @@ struct job {
 	size_t waiting;
 	bool is_away; /* one of them failed */
 	int64_t ended;
+	/* what is to hold here once the store has answered; NULL: nothing more */
+	void (*then)(struct job *job, enum ledger_answer said);
+	char *source, *token; /* owned, or NULL; so is the next */
+	struct grant *grant;
+	unix_ms until;
 	size_t nop;
 	struct asked {
 		struct job *job;
@@ -107,6 +112,11 @@ job_end(struct job *job)
 {
 	answer_done(job->v, job->ended, job->is_away);
 	list_remove(&job->link);
+	free(job->source);
+	if (job->token != NULL)
+		OPENSSL_cleanse(job->token, strlen(job->token));
+	free(job->token);
+	grant_unref(job->grant);
 	free(job);
 }
 
@@ -118,8 +128,11 @@ on_done(void *arg, const struct ledger_reply *reply)
 
 	asked->op = NULL;
 	job->is_away |= reply->answer != LEDGER_OK && reply->answer != LEDGER_UNKNOWN;
-	if (--job->waiting == 0)
-		job_end(job);
+	if (--job->waiting > 0)
+		return;
+	if (job->then != NULL)
+		job->then(job, reply->answer);
+	job_end(job);
 }
 
 static struct asked *
@@ -402,18 +415,41 @@ read_ttl(struct str text, int64_t *s)
 	return true;
 }
 
+/* After the store: before it, whoever asks it at this moment would hear of no arm. */
+static void
+armed(struct job *job, enum ledger_answer said)
+{
+	struct admin *a = job->a;
+	struct str source = str_of(job->source);
+	struct session_ask ask =
+	    identity_ask(a->o.snapshot(a->o.arg), job->grant, source);
+
+	(void)said;
+	sessions_arm(
+	    a->o.sessions, source, str_of(job->token), &ask, job->until, clock_wall_ms());
+}
+
+/* Once more: until the store had it, somebody may have heard there that it was armed. */
+static void
+disarmed(struct job *job, enum ledger_answer said)
+{
+	bool was_armed = sessions_disarm(job->a->o.sessions, str_of(job->source));
+
+	if (was_armed || said == LEDGER_OK)
+		job->ended = 1;
+}
+
 /* The token is good: the source speaks for its session. */
 static void
 arm_with(struct admin *a, struct visit *v, struct grant *g, struct str source,
     struct str token, int64_t ttl_s)
 {
 	struct snapshot *s = a->o.snapshot(a->o.arg);
-	unix_ms now = clock_wall_ms(), until = now + ttl_s * 1000;
+	unix_ms until = clock_wall_ms() + ttl_s * 1000;
 	struct session_ask ask = identity_ask(s, g, source);
 
 	if (until > ask.expires)
 		until = ask.expires;
-	sessions_arm(a->o.sessions, source, token, &ask, until, now);
 	a->o.record(a->o.arg, "arm", g->tenant, g->sid);
 	struct ledger_note note = { .kind = LEDGER_NOTE_ARM,
 		.issuer = g->issuer,
@@ -424,6 +460,11 @@ arm_with(struct admin *a, struct visit *v, struct grant *g, struct str source,
 		.until = until * 1000 };
 	struct job *job = job_new(a, v, 1, 0);
 	struct asked *asked = next_op(job);
+	job->then = armed;
+	job->source = str_dup(source);
+	job->token = str_dup(token);
+	job->grant = grant_ref(g);
+	job->until = until;
 	asked->op = ledger_note_put_start(a->o.ledger, a->o.loop, &note, on_done, asked);
 }
 
@@ -484,6 +525,8 @@ disarm(struct admin *a, struct visit *v, struct str rest, struct str body)
 				.name = source };
 			struct job *job = job_new(a, v, 1, was_armed);
 			struct asked *asked = next_op(job);
+			job->then = disarmed;
+			job->source = str_dup(source);
 			asked->op = ledger_note_delete_start(
 			    a->o.ledger, a->o.loop, &note, on_done, asked);
 		}

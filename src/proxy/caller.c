@@ -71,6 +71,7 @@ caller_new(const struct caller *of, const struct session_ask *ask, struct loop *
 	c->deadline = session_deadline(c->session, c->grant->expires == GRANT_FOREVER
 						       ? SESSION_FOREVER
 						       : c->grant->expires * 1000);
+	c->is_armed = ask->is_armed;
 	c->loop = loop;
 	c->ended = ended;
 	c->arg = arg;

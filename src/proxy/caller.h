@@ -23,6 +23,7 @@ struct caller {
 	 * references. Those of ancestors that have none are left out. */
 	struct grant *kin[SESSION_ANCESTORS];
 	size_t nkin;
+	bool is_armed;    /* an arm of its source says so, no token was brought */
 	unix_ms deadline; /* at which what it has open ends; or SESSION_FOREVER */
 
 	/* Its seat: what ends the session or the token ends the connection. */

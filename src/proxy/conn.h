@@ -95,6 +95,7 @@ struct conn {
 	bool needs_judging;   /* a reload's slices have not come to it yet */
 	bool is_dialled_anew; /* a kept connection was dead: not another one */
 	bool has_looked;      /* in the store, whether the source is armed */
+	uint64_t arm_seen;    /* sessions_arm_changes() when it was asked */
 	bool has_grace;       /* its session is over, what streams may end */
 	uint32_t lingered;
 	usec entered; /* its first byte, where others come before a door's own; or 0 */

@@ -77,6 +77,8 @@ struct exchange {
 	bool is_heard;     /* its turn has come by client_rate */
 	uint8_t nasked;    /* times the store was asked for its session */
 	bool is_rechecked; /* or whether it still has nothing against it */
+	bool is_armed;     /* who: its source is, it has brought no token */
+	bool has_looked;   /* in the store, whether that is so still */
 	bool is_begun;     /* counted for who->session */
 	int64_t retry_s;   /* when waiting helps; 0: not said */
 	const struct ruleset

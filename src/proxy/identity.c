@@ -3,6 +3,7 @@
  */
 #include "proxy/identity.h"
 
+#include <assert.h>
 #include <openssl/crypto.h>
 
 #include "policy/token.h"
@@ -58,21 +59,32 @@ identity_armed(const struct identity_source *from, struct grant **out, const cha
 	return reason;
 }
 
-enum reason
-identity_arm(
-    const struct identity_source *from, struct str token, unix_ms until, const char **why)
+static bool
+learn_armed(const struct identity_source *from, uint64_t seen,
+    const struct ledger_note *note, enum reason *reason, const char **why)
 {
 	struct grant *g;
-	enum reason reason =
-	    identity_token(from->e->tokens, from->snapshot, token, &g, why);
 
-	if (reason != REASON_NONE)
-		return reason;
+	*reason = identity_token(from->e->tokens, from->snapshot, note->text, &g, why);
+	if (*reason != REASON_NONE)
+		return true;
 	struct session_ask ask = identity_ask(from->snapshot, g, from->source);
-	sessions_arm(
-	    from->e->sessions, from->source, token, &ask, until, clock_wall_ms());
+	bool is_latest = sessions_arm_told(from->e->sessions, from->source, note->text,
+	    &ask, note->until / 1000, clock_wall_ms(), seen);
 	grant_unref(g);
-	return REASON_NONE;
+	return is_latest;
+}
+
+bool
+identity_learn_arm(const struct identity_source *from, uint64_t seen,
+    const struct ledger_reply *reply, enum reason *reason, const char **why)
+{
+	*reason = REASON_NONE;
+	if (reply->answer == LEDGER_OK)
+		return learn_armed(from, seen, &reply->note, reason, why);
+	assert(reply->answer == LEDGER_UNKNOWN);
+	return sessions_disarm_told(
+	    from->e->sessions, from->source, reply->now / 1000, seen);
 }
 
 /* ---- sessions ---- */

@@ -41,8 +41,10 @@ enum reason identity_refusal(enum ledger_answer a);
 enum reason identity_learn(struct engine *e, const struct snapshot *s,
     const struct session_ask *ask, const struct ledger_reply *reply, unix_ms now,
     const char **why) MUST_CHECK;
-/* The source speaks for the token's session until then; or why the token is not good. */
-enum reason identity_arm(const struct identity_source *from, struct str token,
-    unix_ms until, const char **why) MUST_CHECK;
+/* What the store, asked when sessions_arm_changes() said `seen`, answered about the
+ * source's arm: LEDGER_OK or LEDGER_UNKNOWN.  *reason: why its token is not good, or
+ * REASON_NONE.  False: an operator has changed it meanwhile; ask again. */
+bool identity_learn_arm(const struct identity_source *from, uint64_t seen,
+    const struct ledger_reply *reply, enum reason *reason, const char **why) MUST_CHECK;
 
 #endif

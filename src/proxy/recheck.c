@@ -1,7 +1,9 @@
 /*
- * recheck.c - what was revoked at another weir ends here, too
+ * recheck.c - what was revoked or disarmed at another weir ends here, too
  */
 #include "proxy/recheck.h"
+
+#include <stdlib.h>
 
 #include "base/count.h"
 #include "proxy/identity.h"
@@ -28,6 +30,13 @@ recheck_is_due(const struct engine *e, struct session *s, const struct grant *g)
 	return is_shared(e) && session_is_stale(s, g->jti, clock_wall_ms(), half(e));
 }
 
+bool
+recheck_arm_is_due(const struct engine *e, struct str source)
+{
+	return is_shared(e) &&
+	       sessions_arm_is_stale(e->sessions, source, clock_wall_ms(), half(e));
+}
+
 struct ledger_op *
 recheck_ask(struct engine *e, const struct grant *g, ledger_done *done, void *arg)
 {
@@ -35,6 +44,14 @@ recheck_ask(struct engine *e, const struct grant *g, ledger_done *done, void *ar
 
 	count_add(COUNT_SESSION_RECHECKS, 1);
 	return ledger_session_start(e->ledger, e->loop, &who, done, arg);
+}
+
+struct ledger_op *
+recheck_ask_arm(struct engine *e, struct str source, ledger_done *done, void *arg)
+{
+	const struct ledger_note note = { .kind = LEDGER_NOTE_ARM, .name = source };
+
+	return ledger_note_get_start(e->ledger, e->loop, &note, done, arg);
 }
 
 void
@@ -59,6 +76,37 @@ rest(struct recheck *r)
 	timer_set(r->e->loop, &r->timer, half(r->e));
 }
 
+static void look_for_arm(struct recheck *r);
+
+/* One whose token is no good here (any more) opens nothing, and ends nothing. */
+static void
+on_arm(void *arg, const struct ledger_reply *reply)
+{
+	struct recheck *r = arg;
+	const struct identity_source source = { r->e, r->e->snapshot, str_of(r->source) };
+	enum reason reason;
+	const char *why;
+
+	r->asked = NULL;
+	if ((reply->answer == LEDGER_OK || reply->answer == LEDGER_UNKNOWN) &&
+	    !identity_learn_arm(&source, r->arm_seen, reply, &reason, &why))
+		look_for_arm(r);
+	else
+		rest(r);
+}
+
+static void
+look_for_arm(struct recheck *r)
+{
+	if (r->source == NULL || !recheck_arm_is_due(r->e, str_of(r->source))) {
+		rest(r);
+		return;
+	}
+	r->arm_seen = sessions_arm_changes(r->e->sessions, str_of(r->source));
+	count_add(COUNT_SESSION_RECHECKS, 1);
+	r->asked = recheck_ask_arm(r->e, str_of(r->source), on_arm, r);
+}
+
 static void
 on_answer(void *arg, const struct ledger_reply *reply)
 {
@@ -68,7 +116,7 @@ on_answer(void *arg, const struct ledger_reply *reply)
 	if (reply->answer == LEDGER_OK)
 		session_confirm(r->session, r->grant->jti, clock_wall_ms());
 	recheck_learn(r->e, r->grant, reply->answer);
-	rest(r);
+	look_for_arm(r);
 }
 
 static void
@@ -79,18 +127,19 @@ on_time(void *arg)
 	if (recheck_is_due(r->e, r->session, r->grant))
 		r->asked = recheck_ask(r->e, r->grant, on_answer, r);
 	if (r->asked == NULL)
-		rest(r);
+		look_for_arm(r);
 }
 
 void
-recheck_start(
-    struct recheck *r, struct engine *e, struct session *s, const struct grant *g)
+recheck_start(struct recheck *r, struct engine *e, struct session *s,
+    const struct grant *g, struct str source)
 {
 	if (!is_shared(e))
 		return;
 	r->e = e;
 	r->session = s;
 	r->grant = g;
+	r->source = source.n == 0 ? NULL : str_dup(source);
 	timer_init(&r->timer, on_time, r);
 	rest(r);
 }
@@ -103,5 +152,7 @@ recheck_stop(struct recheck *r)
 	timer_clear(&r->timer);
 	ledger_cancel(r->asked);
 	r->asked = NULL;
+	free(r->source);
+	r->source = NULL;
 	r->e = NULL;
 }

@@ -137,7 +137,7 @@ gather_kin(struct caller *of)
 
 /* Does this caller stand for that token still, and for what its ancestors may now? */
 static bool
-is_still(const struct caller *who, const struct grant *g)
+is_still(const struct caller *who, const struct grant *g, bool is_armed)
 {
 	struct session *kin[SESSION_ANCESTORS];
 	size_t n = session_ancestors(who->session, kin), same = 0;
@@ -149,7 +149,8 @@ is_still(const struct caller *who, const struct grant *g)
 			break;
 		same++;
 	}
-	return who->grant == g && same == n && same == who->nkin;
+	return who->grant == g && who->is_armed == is_armed && same == n &&
+	       same == who->nkin;
 }
 
 /* Takes the session's reference; borrows the grant. */
@@ -167,7 +168,8 @@ sit_down(
 	c->has_grace = false;
 	if ((c->who = who) == NULL)
 		return why;
-	recheck_start(&c->who->recheck, c->e, c->who->session, c->who->grant);
+	recheck_start(&c->who->recheck, c->e, c->who->session, c->who->grant,
+	    ask->is_armed ? ask->source : STR_NONE);
 	timer_init(&c->until, on_deadline, c);
 	watch_deadline(c);
 	return SESSION_OK;
@@ -286,6 +288,8 @@ attach(struct conn *c, struct grant *g)
 	struct session_ask ask =
 	    identity_ask(c->x->snapshot, g, str_of(conn_share(c, text)));
 	struct session *s = NULL;
+
+	ask.is_armed = c->x->is_armed;
 	enum session_answer a = session_open(c->e->sessions, &ask, clock_wall_ms(), &s);
 
 	if (a == SESSION_ASK_STORE)
@@ -294,7 +298,7 @@ attach(struct conn *c, struct grant *g)
 		session_unref(s);
 		return WAIT;
 	}
-	if (a == SESSION_OK && c->who != NULL && is_still(c->who, g))
+	if (a == SESSION_OK && c->who != NULL && is_still(c->who, g, ask.is_armed))
 		session_unref(s);
 	else if (a == SESSION_OK)
 		a = sit_down(c, g, &ask, s);
@@ -343,8 +347,9 @@ is_armed_here(const struct identity_source *source)
 	return is_armed;
 }
 
-/* What is armed beside this process, or was before it began, the store knows.  Where it
- * cannot say, or what it knows is no good, nobody else is meant instead. */
+/* What is armed beside this process, or was before it began, the store knows; and what
+ * was disarmed.  Where it cannot say, or what it knows is no good, nobody else is meant
+ * instead. */
 static void
 on_arm(void *arg, const struct ledger_reply *reply)
 {
@@ -355,25 +360,27 @@ on_arm(void *arg, const struct ledger_reply *reply)
 	enum reason reason = REASON_NONE;
 
 	c->asked = NULL;
-	if (reply->answer == LEDGER_OK)
-		reason = identity_arm(
-		    &source, reply->note.text, reply->note.until / 1000, &why);
-	else if (reply->answer != LEDGER_UNKNOWN && !is_armed_here(&source))
+	if (reply->answer == LEDGER_OK || reply->answer == LEDGER_UNKNOWN)
+		c->has_looked =
+		    identity_learn_arm(&source, c->arm_seen, reply, &reason, &why);
+	else if (!is_armed_here(&source))
 		reason = identity_refusal(reply->answer);
 	conn_go_on(c, reason == REASON_NONE ? JUMP : refuse(c, reason, why));
 }
 
+/* Once for a connection; where others share the store, again when its word is old. */
 static bool
 looks_for_arm(struct conn *c)
 {
 	char text[ADDR_TEXT];
-	struct ledger_note note = { .kind = LEDGER_NOTE_ARM };
+	struct str source = str_of(conn_share(c, text));
 
-	if (c->has_looked || c->e->ledger == NULL)
+	if (c->e->ledger == NULL ||
+	    (c->has_looked && (c->x->has_looked || !recheck_arm_is_due(c->e, source))))
 		return false;
-	c->has_looked = true;
-	note.name = str_of(conn_share(c, text));
-	c->asked = ledger_note_get_start(c->e->ledger, c->e->loop, &note, on_arm, c);
+	c->has_looked = c->x->has_looked = true;
+	c->arm_seen = sessions_arm_changes(c->e->sessions, source);
+	c->asked = recheck_ask_arm(c->e, source, on_arm, c);
 	return true;
 }
 
@@ -393,6 +400,7 @@ identify(struct conn *c)
 		return WAIT;
 	if (c->unix_path != NULL || has == BROUGHT_NOTHING)
 		reason = identity_armed(&source, &g, &why);
+	x->is_armed = g != NULL;
 	if (reason == REASON_NONE && g == NULL && has == BROUGHT_NONSENSE)
 		return refuse(c, REASON_SESSION_INVALID,
 		    "what was brought is neither Basic nor Bearer, or not one of them");
@@ -413,6 +421,7 @@ sit_down_again(struct conn *c)
 
 	ask.turns_concurrent = true;
 	ask.bind = SESSION_BIND_NONE;
+	ask.is_armed = c->who->is_armed;
 	return sit_down(c, c->x->grant, &ask, session_ref(c->who->session));
 }
 
@@ -426,7 +435,7 @@ inherit(struct conn *c)
 	if (c->who == NULL)
 		return NEXT;
 	c->x->grant = grant_ref(c->who->grant);
-	if (!is_still(c->who, c->x->grant))
+	if (!is_still(c->who, c->x->grant, c->who->is_armed))
 		a = sit_down_again(c);
 	return a == SESSION_OK ? begin(c)
 			       : refuse(c, reason_of(a), session_answer_text(a));

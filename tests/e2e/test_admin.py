@@ -6,6 +6,7 @@ import shutil
 import socket
 import subprocess
 import tempfile
+import threading
 import time
 
 import pytest
@@ -294,6 +295,185 @@ def test_a_source_that_may_be_armed_is_nobody_else_while_the_store_is_away(admin
         assert ask(connect(by(proxy, 2))).status == 200
     finally:
         redis.stop_at_once()
+
+
+def wait_for_record(proxy, event):
+    proxy.audit(lambda records: any(r.get("event") == event for r in records))
+
+
+def test_what_is_disarmed_at_one_is_so_at_all_that_share_the_ledger(pair, echo, upstream, connect):
+    here, there, _ = pair([http(NAME), tcp("raw.test", [echo.port])])
+    where = "raw.test:%d" % echo.port
+    assert ctl(here, "arm", "127.0.0.1", stdin=tokens.mint(SECRET, "armed"))[0] == 0
+    wait_for(lambda: ask(connect(there)).status == 200, START_WAIT, "the ledger")
+    client, idle, bystander = connect(there), connect(there), connect(there)
+    assert client.connect(where).status == 200 and ask(idle).status == 200
+    assert tunnel(bystander, tokens.mint(SECRET, "armed"), where).status == 200  # the same session, by its token
+    assert ask(connect(here)).status == 200
+    assert ctl(here, "disarm", "127.0.0.1") == (0, {"ended": 1, "kept": True})
+    is_refusal(ask(connect(here)), 407, "session_required")
+    is_refusal(ask(connect(there)), 407, "session_required")
+    client.read_all()
+    idle.read_all()
+    assert [r["reason"] for r in there.finals(4) if r["kind"] == "connect"] == ["session_not_attached"]
+    bystander.send(b"still here")
+    assert bystander.read_until(lambda data: b"still here" in data)
+    is_refusal(ask(connect(there)), 407, "session_required")
+
+
+def test_what_an_arm_has_open_ends_though_nobody_comes_anew(pair, echo, connect):
+    """The other weir asks by itself: for a disarm, and for another session that the source is armed for."""
+    here, there, _ = pair([tcp("raw.test", [echo.port])])
+    wait_for(lambda: there.metric("weir_ledger_up") == 1, START_WAIT, "the ledger")
+    for n, word in enumerate((["arm", "127.0.0.1"], ["disarm", "127.0.0.1"])):
+        assert ctl(here, "arm", "127.0.0.1", stdin=tokens.mint(SECRET, "s%d" % n))[0] == 0
+        client = connect(there)
+        assert client.connect("raw.test:%d" % echo.port).status == 200
+        assert ctl(here, *word, stdin=tokens.mint(SECRET, "another"))[0] == 0
+        client.read_all()
+        assert there.finals(n + 1)[n]["reason"] == "session_not_attached"
+
+
+def test_an_arm_whose_time_is_over_lets_its_tunnel_stand(pair, echo, connect):
+    here, there, _ = pair([tcp("raw.test", [echo.port])])
+    wait_for(lambda: there.metric("weir_ledger_up") == 1, START_WAIT, "the ledger")
+    assert ctl(here, "arm", "127.0.0.1", "2", stdin=tokens.mint(SECRET, "armed"))[0] == 0
+    client = connect(there)
+    assert client.connect("raw.test:%d" % echo.port).status == 200
+    until_refused(lambda: connect(there).connect("raw.test:%d" % echo.port), 407, "session_required", START_WAIT)
+    client.send(b"still here")
+    assert client.read_until(lambda data: b"still here" in data)
+
+
+def test_a_ledger_that_is_away_ends_no_arm(pair, echo, upstream, connect):
+    here, there, redis = pair([http(NAME), tcp("raw.test", [echo.port])])
+    assert ctl(here, "arm", "127.0.0.1", stdin=tokens.mint(SECRET, "armed"))[0] == 0
+    wait_for(lambda: ask(connect(there)).status == 200, START_WAIT, "the ledger")
+    client, idle = connect(there), connect(there)
+    assert client.connect("raw.test:%d" % echo.port).status == 200
+    assert ask(idle).status == 200
+    redis.stop_at_once()
+    wait_for(lambda: there.metric("weir_ledger_up") == 0, START_WAIT, "a ledger that is away")
+    asked = there.metric("weir_session_rechecks_total")
+    wait_for(lambda: there.metric("weir_session_rechecks_total") > asked + 3, START_WAIT, "more questions")
+    assert ask(connect(there)).status == 200 and ask(idle).status == 200
+    client.send(b"still here")
+    assert client.read_until(lambda data: b"still here" in data)
+
+
+class Halted:
+    """Between a weir and its Redis: what Redis answers waits while it is halted."""
+
+    def __init__(self, path, redis):
+        self.redis, self.asked, self.may = redis, b"", threading.Event()
+        self.may.set()
+        self.url = "redis+unix:%s" % path
+        self.listener = socket.socket(socket.AF_UNIX)
+        self.listener.bind(str(path))
+        self.listener.listen()
+        threading.Thread(target=self._accept, daemon=True).start()
+
+    def _accept(self):
+        while True:
+            try:
+                weir, _ = self.listener.accept()
+            except OSError:
+                return
+            store = socket.socket(socket.AF_UNIX)
+            store.connect(self.redis.path)
+            threading.Thread(target=self._carry, args=(weir, store, True), daemon=True).start()
+            threading.Thread(target=self._carry, args=(store, weir, False), daemon=True).start()
+
+    def _carry(self, source, to, is_asking):
+        try:
+            while data := source.recv(65536):
+                if is_asking:
+                    self.asked += data
+                else:
+                    self.may.wait(60)
+                to.sendall(data)
+        except OSError:
+            pass
+        for end in (source, to):
+            try:
+                end.shutdown(socket.SHUT_RDWR)
+            except OSError:
+                pass
+
+    def halt(self):
+        self.may.clear()
+        self.asked = b""
+
+    def go_on(self):
+        self.may.set()
+
+    def close(self):
+        self.listener.close()
+
+
+@pytest.fixture
+def halted(admin, tmp_path):
+    """halted(rules): a weir with an admin socket, and what stands between it and its Redis."""
+    (tmp_path / "redis").mkdir()
+    redis = rig_redis.Redis(tmp_path / "redis")
+    between = Halted(tmp_path / "between", redis)
+
+    def make(rules, **more):
+        proxy = admin(rules, config={"ledger": {"url": between.url}}, **more)
+        wait_for(lambda: ctl(proxy, "health")[0] == 0, START_WAIT, "the ledger")
+        return proxy, between
+    yield make
+    between.go_on()
+    between.close()
+    redis.stop_at_once()
+
+
+def beside(fn):
+    """fn on a thread: call what is returned for what it has returned."""
+    told = []
+    thread = threading.Thread(target=lambda: told.append(fn()), daemon=True)
+    thread.start()
+
+    def result():
+        thread.join(60)
+        return told[0]
+    return result
+
+
+def ask_while_halted(between, client):
+    """A request that waits for what the store says about its source."""
+    between.halt()
+    answer = beside(lambda: ask(client))
+    wait_for(lambda: between.asked, what="a question to the store")
+    return answer
+
+
+@pytest.mark.parametrize("bind", ["first", "armed", "none"])
+def test_a_disarm_holds_though_the_store_said_armed_just_before(halted, upstream, connect, tmp_path, bind):
+    proxy, between = halted([http(NAME)], bind=bind)
+    path = str(tmp_path / "a")
+    assert ctl(proxy, "arm", path, stdin=tokens.mint(SECRET, "armed"))[0] == 0
+    assert ask(connect(by(proxy, 1))).status == 200
+    client = connect(by(proxy, 1))
+    answer = ask_while_halted(between, client)
+    told = beside(lambda: ctl(proxy, "disarm", path))
+    wait_for_record(proxy, "disarm")
+    between.go_on()
+    assert told() == (0, {"ended": 1, "kept": True})
+    is_refusal(answer(), 407, "session_required")
+    is_refusal(ask(connect(by(proxy, 1))), 407, "session_required")
+
+
+def test_an_arm_holds_though_the_store_said_not_armed_just_before(halted, upstream, connect, tmp_path):
+    proxy, between = halted([http(NAME)])
+    path = str(tmp_path / "a")
+    answer = ask_while_halted(between, connect(by(proxy, 1)))
+    told = beside(lambda: ctl(proxy, "arm", path, stdin=tokens.mint(SECRET, "armed")))
+    wait_for_record(proxy, "arm")
+    between.go_on()
+    assert told() == (0, {"ended": 0, "kept": True})
+    answer()  # either is right: it was asked before
+    assert ask(connect(by(proxy, 1))).status == 200
 
 
 def test_a_session_bound_to_its_arm_is_good_there_alone(admin, upstream, connect, tmp_path):
