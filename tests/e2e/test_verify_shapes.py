@@ -508,9 +508,9 @@ class Held:
 
 @pytest.fixture
 def held(cell):
-    cell.forward(uid=1000, waits=False)
     for door in cell.PORTS:
-        os.chmod(cell.path(door), 0o666)
+        os.chmod(cell.path(door), 0o666)  # before: what it may not connect to it does not stand before
+    cell.forward(uid=1000, waits=False)
     wait_for(lambda: listens(cell), what="weir forward")
     return Held(cell)
 
