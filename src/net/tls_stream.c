@@ -14,6 +14,14 @@
 #include "base/err.h"
 
 #define RECORD ((size_t)16 * 1024) /* RFC 8446 5.1: the most one record carries */
+/*
+ * A key update (RFC 8446 4.6.3) is a record and a message: two.  32 of them, or of
+ * tickets, may come together, and one more for each piece of data; a handshake is
+ * seldom 30 altogether, 400 with 100 KB of certificates in records of 256 bytes.
+ */
+#define CHATTER_MOST 64
+#define CHATTER_SHAKING 512
+#define CHATTER_PAID 2 /* by each piece of data */
 
 struct tls_start {
 	struct tls *tls;
@@ -33,6 +41,44 @@ tls_of(const struct stream *s)
 
 /* ---- bytes ---- */
 
+/*
+ * OpenSSL reads on within one call until data comes, or nothing: whoever sends records
+ * without any keeps it there.  So each is counted as it comes, and after too many of
+ * them the end is taken for read, which OpenSSL asks about before each next one.
+ */
+static void
+on_message(int is_written, int version, int type, const void *bytes, size_t n, SSL *ssl,
+    void *arg)
+{
+	const unsigned char *first = bytes;
+	struct tls *t = arg;
+	bool is_own = type == SSL3_RT_HANDSHAKE;
+
+	(void)version;
+	if (is_written)
+		return;
+	if (n > 0 && (type == SSL3_RT_HEADER || type == SSL3_RT_INNER_CONTENT_TYPE))
+		is_own = first[0] != SSL3_RT_APPLICATION_DATA;
+	if (is_own && ++t->chatter > t->chatter_most)
+		SSL_set_shutdown(ssl, SSL_get_shutdown(ssl) | SSL_RECEIVED_SHUTDOWN);
+}
+
+static bool
+is_chattering(const struct tls *t)
+{
+	return t->chatter > t->chatter_most;
+}
+
+/* Data came, and through all that is below. */
+static void
+pay(struct tls *t)
+{
+	for (; t != NULL; t = t->below)
+		if (!is_chattering(t))
+			t->chatter -=
+			    t->chatter < CHATTER_PAID ? t->chatter : CHATTER_PAID;
+}
+
 /* -errno of what SSL_get_error() says; the queue is the thread's and must not be left. */
 static ssize_t
 failure(struct tls *t, int result, bool *wants_read, bool *wants_write)
@@ -46,6 +92,13 @@ failure(struct tls *t, int result, bool *wants_read, bool *wants_write)
 }
 
 static ssize_t
+broken(void)
+{
+	ERR_clear_error();
+	return -ECONNRESET;
+}
+
+static ssize_t
 tls_read(struct stream *s, void *p, size_t n)
 {
 	struct tls *t = tls_of(s);
@@ -55,8 +108,12 @@ tls_read(struct stream *s, void *p, size_t n)
 
 	ERR_clear_error();
 	s->is_short = false; /* a record may wait behind this one */
-	if ((result = SSL_read_ex(t->ssl, p, n, &got)) == 1)
+	if ((result = SSL_read_ex(t->ssl, p, n, &got)) == 1) {
+		pay(t);
 		return (ssize_t)got;
+	}
+	if (is_chattering(t))
+		return broken();
 	if (SSL_get_error(t->ssl, result) == SSL_ERROR_ZERO_RETURN)
 		return 0;
 	s->ready &= (uint8_t)~STREAM_READ;
@@ -76,6 +133,8 @@ tls_peek(const struct stream *s)
 	ERR_clear_error();
 	if ((result = SSL_peek_ex(t->ssl, &byte, 1, &got)) == 1)
 		return 1;
+	if (is_chattering(t))
+		return broken();
 	if (SSL_get_error(t->ssl, result) == SSL_ERROR_ZERO_RETURN)
 		return 0;
 	return failure(t, result, &wants_read, &wants_write);
@@ -219,6 +278,9 @@ tls_stream_init(struct tls *t, SSL *ssl, const struct tls_role *role)
 	};
 	t->role = role;
 	t->ssl = ssl;
+	t->chatter_most = CHATTER_SHAKING;
+	SSL_set_msg_callback(ssl, on_message);
+	SSL_set_msg_callback_arg(ssl, t);
 }
 
 /* ---- shaking hands ---- */
@@ -235,6 +297,8 @@ finish(struct tls_start *h, int err, const char *why)
 	s->notify = NULL;
 	if (err == 0) {
 		s->ops = &h->tls->ops;
+		h->tls->chatter = 0;
+		h->tls->chatter_most = CHATTER_MOST;
 		s->ready |= STREAM_READ | STREAM_WRITE; /* records may have come behind */
 	} else {
 		if (h->tls->role->failed != NULL)
@@ -261,6 +325,10 @@ refuse(struct tls_start *h)
 	int err = role->why(h->tls, &why);
 
 	ERR_clear_error();
+	if (is_chattering(h->tls)) {
+		finish(h, ERR_INVALID, "the handshake comes in too many records");
+		return;
+	}
 	finish(h, err, why != NULL ? why : role->left);
 }
 
@@ -277,7 +345,8 @@ shake(void *arg)
 	if (result != 1) {
 		int why = SSL_get_error(ssl, result);
 
-		if (why != SSL_ERROR_WANT_READ && why != SSL_ERROR_WANT_WRITE)
+		if (is_chattering(h->tls) ||
+		    (why != SSL_ERROR_WANT_READ && why != SSL_ERROR_WANT_WRITE))
 			refuse(h);
 		return;
 	}

@@ -45,6 +45,8 @@ struct tls {
 	struct tls *below; /* what brings its records; owned.  NULL: the socket does */
 	SSL *ssl;
 	bool read_wants_write, write_wants_read; /* a key update in the other direction */
+	uint32_t chatter; /* records and messages that were TLS's own, and not paid for */
+	uint32_t chatter_most; /* beyond it the peer only keeps this end busy */
 };
 
 /* Both ends' settings. */

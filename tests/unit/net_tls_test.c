@@ -10,6 +10,7 @@
 
 #include "base/err.h"
 #include "net/roots.h"
+#include "net/tls_stream.h"
 #include "net_wait.h"
 
 /* ---- certificates, made here ---- */
@@ -65,12 +66,13 @@ identity_fini(struct identity *it)
 
 /* ---- an origin on a thread of its own ---- */
 
-enum manners { ECHO, ECHO_AND_VANISH, SAY_H2, SILENT, NOISE };
+enum manners { ECHO, ECHO_AND_VANISH, SAY_H2, SILENT, NOISE, CRUMBS };
 
 struct server {
 	int fd;
 	SSL_CTX *ctx;
 	enum manners manners;
+	unsigned updates; /* of its keys, before each echo */
 	bool was_resumed;
 	char sni[64];
 	pthread_t thread;
@@ -89,13 +91,32 @@ choose_h2(SSL *ssl, const unsigned char **out, unsigned char *n, const unsigned 
 }
 
 static void
-echo(SSL *ssl)
+echo(SSL *ssl, unsigned updates)
 {
 	char buffer[4096];
+	bool goes_on = true;
 	int n;
 
-	while ((n = SSL_read(ssl, buffer, sizeof(buffer))) > 0)
-		SSL_write(ssl, buffer, n);
+	while (goes_on && (n = SSL_read(ssl, buffer, sizeof(buffer))) > 0) {
+		for (unsigned i = 0; i < updates && goes_on; i++)
+			goes_on =
+			    SSL_key_update(ssl, SSL_KEY_UPDATE_NOT_REQUESTED) == 1 &&
+			    SSL_do_handshake(ssl) == 1;
+		goes_on = goes_on && SSL_write(ssl, buffer, n) > 0;
+	}
+}
+
+/* RFC 8446 4: a ServerHello of 16 KiB, in records of one byte. */
+static void
+say_in_crumbs(int fd)
+{
+	static const char hello[] = { 2, 0, 0x40, 0, 3, 3 };
+	char record[] = { 22, 3, 3, 0, 1, 0 };
+
+	for (size_t i = 0; i < 1000; i++) {
+		record[5] = i < sizeof(hello) ? hello[i] : 0;
+		send(fd, record, sizeof(record), MSG_NOSIGNAL);
+	}
 }
 
 static void *
@@ -108,6 +129,8 @@ serve(void *arg)
 	SSL_set_fd(ssl, server->fd);
 	if (server->manners == NOISE)
 		send(server->fd, "HTTP/1.1 400 no TLS here\r\n\r\n", 28, MSG_NOSIGNAL);
+	if (server->manners == CRUMBS)
+		say_in_crumbs(server->fd);
 	if (server->manners >= SILENT) {
 		while (recv(server->fd, &byte, 1, 0) > 0)
 			;
@@ -116,7 +139,7 @@ serve(void *arg)
 
 		snprintf(server->sni, sizeof(server->sni), "%s", sni != NULL ? sni : "-");
 		server->was_resumed = SSL_session_reused(ssl) == 1;
-		echo(ssl);
+		echo(ssl, server->updates);
 		if (server->manners != ECHO_AND_VANISH)
 			SSL_shutdown(ssl);
 	}
@@ -136,6 +159,7 @@ struct world {
 	struct tls_client *client;
 	struct stream stream;
 	struct server server;
+	unsigned updates;
 	struct tls_start *start;
 	int err;
 	char why[128];
@@ -204,7 +228,9 @@ begin(struct world *w, const char *name, enum manners manners, msec timeout)
 	tcp_pair(fd);
 	make_nonblocking(fd[0]);
 	assert_int_equal(host_parse(&host, str_of(name)), HOST_OK);
-	w->server = (struct server){ .fd = fd[1], .ctx = w->served, .manners = manners };
+	w->server = (struct server){
+		.fd = fd[1], .ctx = w->served, .manners = manners, .updates = w->updates
+	};
 	SSL_CTX_set_alpn_select_cb(w->served, manners == SAY_H2 ? choose_h2 : NULL, NULL);
 	assert_int_equal(pthread_create(&w->server.thread, NULL, serve, &w->server), 0);
 	stream_open(&w->stream, w->loop, fd[0], NULL, NULL);
@@ -406,6 +432,76 @@ test_the_next_connection_resumes_the_session(void **state)
 	world_fini(&w);
 }
 
+static void
+echo_back(struct world *w, size_t times)
+{
+	char back;
+
+	for (size_t i = 0; i < times; i++) {
+		write_all(w, STR("h"), STR("i"));
+		for (size_t got = 0; got < 2; got++) {
+			assert_int_equal(read_some(w, &back, 1), 1);
+			assert_int_equal(back, "hi"[got]);
+		}
+	}
+}
+
+static void
+test_what_tls_says_for_itself_is_passed_over(void **state)
+{
+	struct world w;
+
+	(void)state;
+	world_init(&w, "DNS:a.test", 3600);
+	SSL_CTX_set_num_tickets(w.served, 20);
+	assert_int_equal(shake(&w, "a.test", ECHO), 0);
+	echo_back(&w, 1);
+	end(&w);
+	SSL_CTX_set_num_tickets(w.served, 2);
+	w.updates = 1; /* with each piece of data, for ever */
+	assert_int_equal(shake(&w, "a.test", ECHO), 0);
+	echo_back(&w, 100);
+	end(&w);
+	w.updates = 24; /* together */
+	assert_int_equal(shake(&w, "a.test", ECHO), 0);
+	echo_back(&w, 1);
+	end(&w);
+	world_fini(&w);
+}
+
+static void
+test_who_says_nothing_else_is_broken(void **state)
+{
+	struct world w;
+	char byte;
+
+	(void)state;
+	world_init(&w, "DNS:a.test", 3600);
+	w.updates = 10000;
+	assert_int_equal(shake(&w, "a.test", ECHO), 0);
+	write_all(&w, STR("h"), STR("i"));
+	assert_int_equal(read_some(&w, &byte, 1), -ECONNRESET);
+	assert_in_range(((const struct tls *)w.stream.ops)->chatter, 65, 66);
+	assert_int_equal(stream_read(&w.stream, &byte, 1), -ECONNRESET);
+	assert_int_equal(stream_peek(&w.stream), -ECONNRESET);
+	assert_false(stream_is_quiet(&w.stream));
+	end(&w);
+	world_fini(&w);
+}
+
+static void
+test_a_handshake_in_crumbs_is_refused(void **state)
+{
+	struct world w;
+
+	(void)state;
+	world_init(&w, "DNS:a.test", 3600);
+	assert_int_equal(shake(&w, "a.test", CRUMBS), ERR_INVALID);
+	assert_string_equal(w.why, "the handshake comes in too many records");
+	end(&w);
+	world_fini(&w);
+}
+
 int
 main(void)
 {
@@ -418,6 +514,9 @@ main(void)
 		cmocka_unit_test(test_a_cancelled_handshake_says_nothing),
 		cmocka_unit_test(test_an_end_without_goodbye_is_broken),
 		cmocka_unit_test(test_the_next_connection_resumes_the_session),
+		cmocka_unit_test(test_what_tls_says_for_itself_is_passed_over),
+		cmocka_unit_test(test_who_says_nothing_else_is_broken),
+		cmocka_unit_test(test_a_handshake_in_crumbs_is_refused),
 	};
 
 	signal(SIGPIPE, SIG_IGN); /* as weir does; OpenSSL writes without MSG_NOSIGNAL */
