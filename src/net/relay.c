@@ -427,6 +427,7 @@ pump(struct relay *r, int i)
 {
 	struct relay_way *w = &r->way[i];
 	ssize_t n, left = TURN_MOST;
+	int reads = 0;
 
 	while (w->state != WAY_OVER) {
 		if (w->pending > 0 && (n = flush(r, i)) != 0) {
@@ -440,7 +441,7 @@ pump(struct relay *r, int i)
 		}
 		if ((giver(r, i)->ready & STREAM_READ) == 0)
 			return;
-		if (left <= 0) {
+		if (left <= 0 || reads++ == STREAM_READS) {
 			stream_kick(giver(r, i));
 			return;
 		}

@@ -21,6 +21,12 @@ enum {
 	STREAM_HUP = 4,   /* the peer has sent its end, or all is lost */
 };
 
+/*
+ * Reads of one stream before others have their turn: who reads until there is nothing
+ * counts them and kicks.  Bytes do not tell: a TLS record may bring one.
+ */
+#define STREAM_READS 64
+
 struct stream;
 
 struct stream_ops {

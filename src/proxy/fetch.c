@@ -198,9 +198,14 @@ flush(struct fetch *f)
 static int
 read_on(struct fetch *f)
 {
-	while (stream_may_have_ended(&f->origin->stream)) {
-		ssize_t n = stream_read(&f->origin->stream, f->e->scratch, SCRATCH);
+	for (int reads = 0; stream_may_have_ended(&f->origin->stream); reads++) {
+		ssize_t n;
 		int r;
+		if (reads == STREAM_READS) {
+			stream_kick(&f->origin->stream);
+			return 0;
+		}
+		n = stream_read(&f->origin->stream, f->e->scratch, SCRATCH);
 		if (n == -EAGAIN)
 			return 0;
 		if (n <= 0)

@@ -237,8 +237,13 @@ gate_body(struct conn *c)
 	}
 	if (!say_continue(c))
 		return client_left(c);
-	while (stream_may_have_ended(&c->client)) {
-		ssize_t got = stream_read(&c->client, c->e->scratch, SCRATCH);
+	for (int reads = 0; stream_may_have_ended(&c->client); reads++) {
+		ssize_t got;
+		if (reads == STREAM_READS) {
+			stream_kick(&c->client);
+			break;
+		}
+		got = stream_read(&c->client, c->e->scratch, SCRATCH);
 		if (got == -EAGAIN)
 			break;
 		if (got <= 0)

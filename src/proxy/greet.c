@@ -96,7 +96,7 @@ asks_by_connecting(const struct conn *c)
 enum next
 greet_read(struct conn *c)
 {
-	for (;;) {
+	for (int reads = 0;; reads++) {
 		ssize_t n;
 		if (asks_by_connecting(c))
 			conn_need_request(c);
@@ -120,6 +120,10 @@ greet_read(struct conn *c)
 			}
 		} else if (c->e->is_draining) {
 			return conn_close(c);
+		}
+		if (reads == STREAM_READS) {
+			stream_kick(&c->client);
+			return WAIT;
 		}
 		n = may_have_more(c) ? stream_read(&c->client, c->e->scratch, SCRATCH)
 				     : -EAGAIN;

@@ -356,11 +356,13 @@ stage_record(struct conn *c)
 enum next
 stage_linger(struct conn *c)
 {
-	for (;;) {
+	for (int reads = 0; reads < STREAM_READS; reads++) {
 		ssize_t n = stream_read(&c->client, c->e->scratch, SCRATCH);
 		if (n == -EAGAIN)
 			return WAIT;
 		if (n <= 0 || (c->lingered += (uint32_t)n) > LINGER_BYTES)
 			return conn_close(c);
 	}
+	stream_kick(&c->client);
+	return WAIT;
 }

@@ -27,6 +27,7 @@ struct peek {
 	enum phase phase;
 	struct timer timer; /* the first bytes must come in time */
 	bool is_second;
+	int reads;                  /* in this turn */
 	struct buf client;          /* read from the client, not yet sent on */
 	struct buf server;          /* read from the origin, not yet sent on */
 	size_t parsed;              /* bytes of `client` the reader has taken */
@@ -162,9 +163,14 @@ read_more(struct tunnel *t, struct stream *from, struct buf *to, size_t max)
 
 	if (from == t->origin ? !stream_may_have_ended(from) : !stream_may_read(from))
 		return WAIT;
+	if (t->peek->reads == STREAM_READS) {
+		stream_kick(from);
+		return WAIT;
+	}
 	room = buf_room(to, max);
 	if (room == NULL)
 		return WAIT; /* full: whoever holds it must pass it on first */
+	t->peek->reads++;
 	n = stream_read(from, room, max);
 	if (n == -EAGAIN)
 		return WAIT;
@@ -451,6 +457,7 @@ static enum step (*const phases[])(struct tunnel *t) = {
 static void
 go_on(struct tunnel *t)
 {
+	t->peek->reads = 0;
 	while (phases[t->peek->phase](t) == NEXT)
 		;
 }

@@ -289,6 +289,65 @@ def test_refused_handshakes_without_end_are_summed(secured, connect):
     assert sum(int(r["count"]) for r in proxy.audit() if r["kind"] == "system" and r.get("reason") == "request_malformed") == 1
 
 
+# -- one byte in each record: who reads on as long as something comes lets nobody else have a turn
+
+def served_meanwhile(weir, flood, ask):
+    """Both are there when weir wakes up; what came first is over last."""
+    weir.signal(signal.SIGSTOP)
+    flood()
+    ask()
+    weir.signal(signal.SIGCONT)
+    return [r for r in weir.finals(2) if r["kind"] in ("http", "gateway", "connect")]
+
+
+CRUMBS = 4000
+
+
+@pytest.fixture
+def both(own, authority):
+    """What a weir with one worker needs to be told of one listener with TLS, and one without."""
+    def make(listener):
+        return {"workers": 1, "tls": {"roots": authority.certificate, "listen": own()},
+                "listen": {listener: ["tls:127.0.0.1:%d" % free_port(), "127.0.0.1:%d" % free_port()]}}
+    return make
+
+
+def plainly(weir, listener, connect):
+    class Plain:
+        address = weir.config["listen"][listener][1]
+        connect = weir.connect.__func__
+    return connect(Plain())
+
+
+def test_a_head_in_crumbs_keeps_nobody_waiting(weir, both, enter, connect):
+    proxy = weir([http(NAME)], config=both("proxy"))
+    flooder, other = enter(proxy, layered=True), plainly(proxy, "proxy", connect)
+    head = b"GET http://crumbs.test/ HTTP/1.1\r\nHost: crumbs.test\r\nX: %b\r\n\r\n" % (b"x" * CRUMBS)
+    records = served_meanwhile(proxy, lambda: flooder.sock.crumble(head),
+                               lambda: other.send("GET http://other.test/ HTTP/1.1\r\nHost: other.test\r\n\r\n"))
+    assert [r["target"]["host"] for r in records] == ["other.test", "crumbs.test"]
+
+
+def test_a_hello_in_crumbs_keeps_nobody_waiting(weir, both, enter, connect, echo):
+    proxy = weir([https(NAME, echo.port)], config=both("proxy"))
+    flooder, other = opened(enter(proxy, layered=True), echo.port), plainly(proxy, "proxy", connect)
+    hello = b"\x16\x03\x01" + (CRUMBS + 4).to_bytes(2, "big") + b"\x01" + CRUMBS.to_bytes(3, "big") + bytes(CRUMBS)
+    records = served_meanwhile(proxy, lambda: flooder.sock.crumble(hello),
+                               lambda: other.send("GET http://other.test/ HTTP/1.1\r\nHost: other.test\r\n\r\n"))
+    assert [r["reason"] for r in records] == ["host_not_allowed", "tls_malformed"]
+
+
+def test_a_call_in_crumbs_keeps_nobody_waiting(gateway, provider, both, enter, connect):
+    weir = gateway(both("gateway")).weir
+    flooder, other = enter(weir, listener="gateway", layered=True), plainly(weir, "gateway", connect)
+    flooder.send("POST /anthropic/v1/messages HTTP/1.1\r\nHost: x\r\nContent-Type: application/json\r\n"
+                 "Expect: 100-continue\r\nContent-Length: %d\r\n\r\n" % CRUMBS)
+    assert flooder.read_until(lambda data: data.endswith(b"\r\n\r\n"))  # it waits for the body
+    records = served_meanwhile(weir, lambda: flooder.sock.crumble(b" " * CRUMBS),
+                               lambda: other.send("nonsense\r\n\r\n"))
+    assert [r["target"].get("method") for r in records] == [None, "POST"]
+
+
 def test_who_has_too_many_connections_is_told_so_in_tls(secured, enter):
     proxy = secured([http(NAME)], config={"limits": {"client_connections": 1}})
     first, second = enter(proxy), enter(proxy)

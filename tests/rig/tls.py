@@ -98,6 +98,12 @@ class Layered:
         self.tls.write(data)
         self._flush()
 
+    def crumble(self, data):
+        """Sends it at once, a record for each byte."""
+        for byte in data:
+            self.tls.write(bytes((byte,)))
+        self._flush()
+
     def finish(self):
         try:
             self.tls.unwrap()
