@@ -90,6 +90,8 @@ struct conn {
 	bool is_running, is_closed;
 	bool is_surplus; /* over limits.client_connections: only told so */
 	bool is_tls;     /* its listener's clients shake hands first */
+	bool is_paid;    /* its handshake was counted in place of its first request, */
+	bool is_slowed;  /* and was over limits.client_rate */
 	bool has_connecting, has_tunnel_place, has_lookup;
 	bool is_waiting;      /* the first byte of a request */
 	bool needs_judging;   /* a reload's slices have not come to it yet */

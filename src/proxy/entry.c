@@ -44,6 +44,8 @@ fail(struct conn *c, enum reason reason, enum close_by by, enum after after,
     const char *why)
 {
 	entry_begin(c);
+	if (c->is_slowed)
+		c->x->flags |= FLAG_DELAYED;
 	c->x->error = why;
 	c->x->closed_by = by;
 	return answer_dismiss(c, greet_unless_unrecorded(c, reason), after);
@@ -195,6 +197,23 @@ shake(struct conn *c)
 	return WAIT;
 }
 
+/* A handshake costs more than most requests: it waits as its first request would. */
+static bool
+is_slowed(struct conn *c)
+{
+	msec wait;
+
+	if (c->is_paid)
+		return timer_is_set(&c->timer);
+	c->is_paid = true;
+	wait = client_delay(
+	    c->share, c->e->snapshot->settings->limits_client_rate, loop_now(c->e->loop));
+	c->is_slowed = wait > 0;
+	if (c->is_slowed)
+		timer_set(c->e->loop, &c->timer, wait);
+	return c->is_slowed;
+}
+
 /* The first byte tells; it stays where it is. */
 enum next
 entry_secure(struct conn *c)
@@ -204,11 +223,17 @@ entry_secure(struct conn *c)
 
 	if (n == -EAGAIN)
 		return wait_for_more(c);
-	if (n <= 0)
+	if (n <= 0 && c->entered == 0)
 		return conn_close(c);
-	timer_clear(&c->timer);
-	c->entered = clock_mono_us();
-	return glimpse_is_tls((struct str){ &first, 1 }) ? shake(c) : refuse_plain(c);
+	if (n <= 0)
+		return not_secured(c, ERR_IO, "the client left the handshake");
+	if (c->entered == 0) {
+		timer_clear(&c->timer);
+		c->entered = clock_mono_us();
+	}
+	if (!glimpse_is_tls((struct str){ &first, 1 }))
+		return refuse_plain(c);
+	return is_slowed(c) ? WAIT : shake(c);
 }
 
 enum next
@@ -216,6 +241,8 @@ entry_late(struct conn *c)
 {
 	if (entry_is_idle(c))
 		return conn_close(c);
+	if (c->is_paid) /* its handshake's turn has come */
+		return JUMP;
 	return refuse_header(c, REASON_CLIENT_TIMEOUT, CLOSE_WEIR,
 	    "the PROXY header took too long to arrive");
 }

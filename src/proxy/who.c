@@ -18,6 +18,18 @@
 
 /* ---- may it be heard at all ---- */
 
+/* Its handshake was counted, and waited, in its place. */
+static bool
+is_paid(struct conn *c)
+{
+	bool is_paid = c->is_paid;
+
+	if (c->is_slowed)
+		c->x->flags |= FLAG_DELAYED;
+	c->is_paid = c->is_slowed = false;
+	return is_paid;
+}
+
 /* Beyond the rate answers are late, their status and reason unchanged. */
 static bool
 is_delayed(struct conn *c)
@@ -27,6 +39,8 @@ is_delayed(struct conn *c)
 	if (c->x->is_heard)
 		return false;
 	c->x->is_heard = true;
+	if (is_paid(c))
+		return false;
 	wait = client_delay(
 	    c->share, c->x->snapshot->settings->limits_client_rate, loop_now(c->e->loop));
 	if (wait <= 0)

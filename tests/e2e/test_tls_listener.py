@@ -289,6 +289,27 @@ def test_refused_handshakes_without_end_are_summed(secured, connect):
     assert sum(int(r["count"]) for r in proxy.audit() if r["kind"] == "system" and r.get("reason") == "request_malformed") == 1
 
 
+def test_handshakes_are_slowed_like_requests(secured, connect, enter):
+    """A handshake is counted in place of its connection's first request, and waits in its place."""
+    proxy = secured([http(NAME)], config={"limits": {"client_rate": "1/s"}})
+    is_refusal(enter(proxy).get("http://denied.test/"), 403, "host_not_allowed")
+    assert proxy.finals(1)[0].get("flags", []) == []
+    clients = [connect(proxy) for _ in range(3)]
+    for client in clients:
+        client.send(b"\x16\x03\x01\x00\x05\x02\x00\x00\x01\x00")
+    assert all(client.read_all()[:1] == b"\x15" for client in clients)
+    assert ["delayed"] in [r.get("flags") for r in proxy.finals(4) if r["reason"] == "tls_malformed"]
+
+
+def test_who_leaves_while_its_handshake_waits_has_a_record(secured, connect):
+    proxy = secured([http(NAME)], config={"limits": {"client_rate": "1/s"}})
+    clients = [connect(proxy) for _ in range(3)]
+    for client in clients:
+        client.send(b"\x16\x03\x01\x02")
+        client.reset()
+    assert [(r["reason"], r["close"]) for r in proxy.finals(3)] == [("client_aborted", "client")] * 3
+
+
 # -- one byte in each record: who reads on as long as something comes lets nobody else have a turn
 
 def served_meanwhile(weir, flood, ask):
