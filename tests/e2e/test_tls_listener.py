@@ -164,16 +164,40 @@ def test_an_end_without_a_goodbye_is_none(secured, enter, echo):
     assert proxy.finals(1)[0]["reason"] == "client_aborted"
 
 
+class Talk:
+    """Both ways by one thread: an SSLSocket is no two threads' at once."""
+
+    def __init__(self, sock):
+        self.sock, self.sent, self.got = sock, 0, bytearray()
+        sock.setblocking(False)
+
+    def write(self, data):
+        try:
+            while self.sent < len(data):
+                self.sent += self.sock.send(data[self.sent:self.sent + 65536])
+        except (ssl.SSLWantReadError, ssl.SSLWantWriteError):
+            pass
+        return True
+
+    def read(self):
+        try:
+            while True:
+                piece = self.sock.recv(65536)
+                assert piece, "it ended"
+                self.got += piece
+        except (ssl.SSLWantReadError, ssl.SSLWantWriteError):
+            pass
+        return True
+
+
 def test_bytes_both_ways_arrive_unchanged_and_wait_for_who_is_slow(secured, enter, echo):
     proxy = secured([tcp(NAME, echo.port)])
     client = opened(enter(proxy), echo.port)
-    data, before = os.urandom(1 << 20) * 6, proxy.rss_kib()
-    writer = threading.Thread(target=client.send, args=(data,))
-    writer.start()
-    assert echo.wait(lambda: len(echo.conn().data) > 1 << 20)  # and the client reads nothing yet
+    data, before, talk = os.urandom(1 << 20) * 6, proxy.rss_kib(), Talk(client.sock)
+    wait_for(lambda: talk.write(data) and len(echo.conn().data) > 1 << 20, what="an origin that has some of it")  # nothing is read yet
     assert not proxy.grew(before, 8192)
-    assert client.read_until(lambda got: len(got) >= len(data)) and client.data == data
-    writer.join()
+    wait_for(lambda: talk.write(data) and talk.read() and len(talk.got) == len(data), what="all of it")
+    assert bytes(talk.got) == data
     client.close()
     assert proxy.finals(1)[0]["bytes"] == {"up": len(data), "down": len(data)}
 
