@@ -151,12 +151,12 @@ client_gone(struct gateway *g)
 
 /* From now on it may cost. */
 static void
-begun(struct gateway *g)
+begun(struct gateway *g, msec at)
 {
 	if (g->is_begun)
 		return;
 	g->is_begun = true;
-	spend_sent(g->spend);
+	spend_sent(g->spend, at);
 }
 
 /* ---- down */
@@ -370,7 +370,7 @@ begin_answer(struct gateway *g)
 		g->answer = answer_new(&g->spend->call, &g->response);
 		spend_answered(g->spend, &g->response);
 	}
-	begun(g); /* who answers has heard something */
+	begun(g, loop_now(g->e->loop)); /* who answers has heard something */
 	g->has_head = g->has_answered = true;
 	g->keep_alive_s = http_keep_alive_s(&g->response);
 	g->is_origin_kept =
@@ -491,6 +491,8 @@ flush_down(struct gateway *g)
 static void
 flush_up(struct gateway *g)
 {
+	msec before = loop_now(g->e->loop); /* no later than the provider counts from */
+
 	while (g->up.n > 0) {
 		struct iovec v = { g->up.p, g->up.n };
 		ssize_t n = stream_write(&g->origin->stream, &v, 1);
@@ -500,7 +502,8 @@ flush_up(struct gateway *g)
 			buf_reset(&g->up);
 			return;
 		}
-		begun(g); /* part of a TLS record may be out, though it says EAGAIN */
+		begun(g,
+		    before); /* part of a TLS record may be out, though it says EAGAIN */
 		if (n < 0)
 			return;
 		g->moved = loop_now(g->e->loop);

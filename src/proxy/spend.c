@@ -125,10 +125,10 @@ spend_ran_on(const struct spend *s)
 }
 
 void
-spend_sent(struct spend *s)
+spend_sent(struct spend *s, msec at)
 {
 	s->is_sent = true;
-	s->sent_at = loop_now(s->e->loop);
+	s->sent_at = at;
 }
 
 /* A bill names requests by it; a name that is no plain one is nobody's. */

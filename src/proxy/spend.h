@@ -84,7 +84,7 @@ const struct record_money *spend_money(struct spend *s);
 /* Does its answer say what was used? */
 bool spend_is_told(const struct spend *s);
 /* From now on it may cost. */
-void spend_sent(struct spend *s);
+void spend_sent(struct spend *s, msec at);
 /* Its head is there: notes what the provider calls the request. */
 void spend_answered(struct spend *s, const struct http_head *response);
 
