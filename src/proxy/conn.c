@@ -167,14 +167,14 @@ conn_cancel(struct conn *c)
 }
 
 /* What is carried counts when that is over; the gateway counts as it goes. */
-static struct tally
-so_far(const struct conn *c, const struct exchange *x)
+struct tally
+conn_tally(const struct conn *c, const struct exchange *x)
 {
 	struct tally t = { x->up, x->down };
 	struct tally more = { 0, 0 };
 
 	if (x == c->outer && c->x != NULL)
-		more = so_far(c, c->x);
+		more = conn_tally(c, c->x);
 	else if (x == c->x && c->tunnel != NULL)
 		more = tunnel_tally(c->tunnel);
 	else if (x == c->x && c->forward != NULL)
@@ -191,7 +191,7 @@ conn_says(struct trailed *t)
 
 	x->money = spend_money(x->spend);
 	return exchange_says(c->e, x, source_text(c, text),
-	    t->is_opened ? RECORD_PROGRESS : RECORD_OPEN, so_far(c, x));
+	    t->is_opened ? RECORD_PROGRESS : RECORD_OPEN, conn_tally(c, x));
 }
 
 void

@@ -164,6 +164,8 @@ void conn_drop_carrier(struct conn *c);
 void conn_leave(struct conn *c);
 /* What has been asked for and has not come. */
 void conn_cancel(struct conn *c);
+/* What one of c's own two has carried so far. */
+struct tally conn_tally(const struct conn *c, const struct exchange *x);
 /* An exchange's record before its last one, proxy/trail.h. */
 bool conn_says(struct trailed *t) MUST_CHECK;
 /* One of c's own two, or NULL; with its record. */

@@ -17,8 +17,9 @@ is_still_allowed(struct conn *c)
 	bool is_flow =
 	    c->tunnel != NULL || (c->forward != NULL && c->forward->is_spliced);
 
-	return (c->outer == NULL || exchange_rejudge(c->outer, c->e->snapshot)) &&
-	       (!is_flow || exchange_rejudge(c->x, c->e->snapshot));
+	return (c->outer == NULL || exchange_rejudge(c->outer, c->e->snapshot, 0)) &&
+	       (!is_flow ||
+		   exchange_rejudge(c->x, c->e->snapshot, conn_tally(c, c->x).up));
 }
 
 static void

@@ -238,9 +238,11 @@ exchange_account(const struct exchange *x, struct buf *out)
 	buf_str(out, client_name(x->share));
 }
 
+/* `sent`: what it has sent itself, as far as that is known here. */
 static bool
-may_send(struct exchange *x)
+may_send(struct exchange *x, uint64_t sent)
 {
+	bool was_capped = x->lease.upload != NULL;
 	bool has_length = x->head->framing == HTTP_LENGTH;
 	struct upload_ask ask = {
 		.all = x->uploads,
@@ -249,6 +251,7 @@ may_send(struct exchange *x)
 		.claim = SESSION_UNLIMITED,
 		.limit = x->snapshot->settings->limits_upload,
 		.length = has_length ? x->head->length : 0,
+		.uncounted = sent - x->counted,
 	};
 	struct buf account;
 	bool may;
@@ -258,13 +261,14 @@ may_send(struct exchange *x)
 		ask.owner.is_kept = x->has_ledger;
 		ask.claim = session_upload(x->who->session);
 	}
-	if (x->verdict.upload == 0 && ask.limit == 0 && ask.claim < 0 &&
-	    x->lease.upload == NULL)
+	if (x->verdict.upload == 0 && ask.limit == 0 && ask.claim < 0 && !was_capped)
 		return true; /* nothing is allocated for who has no cap */
 	buf_init(&account, ACCOUNT_MAX);
 	exchange_account(x, &account);
 	ask.owner.session = buf_view(&account);
 	may = upload_judge(&x->lease, &x->verdict, &ask);
+	if (was_capped && x->lease.upload == NULL)
+		x->counted = sent;
 	buf_fini(&account);
 	return may;
 }
@@ -277,7 +281,7 @@ exchange_judge(struct exchange *x)
 	match_judge(own_rules(x), &f, &x->arena,
 	    x->has_upstream ? &x->upstream.addr : NULL, &x->snapshot->place, &x->verdict,
 	    NULL);
-	return (x->verdict.allow && may_send(x)) || refused(x);
+	return (x->verdict.allow && may_send(x, 0)) || refused(x);
 }
 
 bool
@@ -436,7 +440,7 @@ exchange_renew(struct exchange *x, struct snapshot *s)
 }
 
 bool
-exchange_rejudge(struct exchange *x, struct snapshot *s)
+exchange_rejudge(struct exchange *x, struct snapshot *s, uint64_t sent)
 {
 	struct verdict v = { 0 };
 	struct admitted in;
@@ -457,7 +461,7 @@ exchange_rejudge(struct exchange *x, struct snapshot *s)
 		x->verdict = v;
 		x->route = in.is_metered ? route_of(x, s) : NULL;
 		move_to(x, s);
-		stays = may_send(x);
+		stays = may_send(x, sent);
 	}
 	return stays;
 }

@@ -104,6 +104,7 @@ struct exchange {
 	bool has_upstream;
 	struct endpoint upstream;
 	struct lease lease; /* JUDGE: what may be sent there */
+	uint64_t counted;   /* of what was sent, when a lease was last given up */
 
 	/* what became of it */
 	enum reason reason; /* REASON_NONE: all went well */
@@ -169,9 +170,10 @@ void exchange_shrink(struct exchange *x);
 bool exchange_renew(struct exchange *x, struct snapshot *s) MUST_CHECK;
 /*
  * Again under another snapshot (a reload), for a tunnel that is open.  True: it
- * may stay, and holds the new one.
+ * may stay, and holds the new one.  `sent`: the bytes that it has sent by itself, which
+ * count where a cap now holds; 0 where others send them (the requests inside).
  */
-bool exchange_rejudge(struct exchange *x, struct snapshot *s) MUST_CHECK;
+bool exchange_rejudge(struct exchange *x, struct snapshot *s, uint64_t sent) MUST_CHECK;
 
 /* RESOLVE: may the parent proxy alone know the addresses?  False: x->reason. */
 bool exchange_trusts_parent(struct exchange *x) MUST_CHECK;

@@ -42,9 +42,11 @@ lease(struct lease *l, uint64_t cap, const struct upload_ask *ask)
 		return true;
 	}
 	u = upload_ref(ask->all, &ask->owner, ask->host, clock_wall_ms());
-	if (u != NULL)
-		lease_begin(l, u, cap);
-	return u != NULL;
+	if (u == NULL)
+		return false;
+	upload_add(u, ask->uncounted);
+	lease_begin(l, u, cap);
+	return true;
 }
 
 bool

@@ -19,6 +19,7 @@ struct upload_ask {
 	int64_t claim;             /* SESSION_UNLIMITED: none */
 	int64_t limit;             /* limits.upload */
 	uint64_t length;           /* of the body that is announced; 0: none */
+	uint64_t uncounted;        /* what it has sent while no cap held for it */
 };
 
 /*

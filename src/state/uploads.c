@@ -204,6 +204,15 @@ upload_taken(const struct upload *u)
 	return atomic_load(&u->taken) + rest_of(u);
 }
 
+void
+upload_add(struct upload *u, uint64_t n)
+{
+	if (n == 0)
+		return;
+	atomic_fetch_add(&u->taken, n);
+	atomic_store(&u->of->is_changed, true);
+}
+
 /* ---- leases */
 
 /* What is missing, or a piece that is worth the way. */

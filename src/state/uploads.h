@@ -40,6 +40,8 @@ struct upload_owner {
 struct upload *upload_ref(struct uploads *all, const struct upload_owner *owner,
     struct str host, int64_t now) MUST_CHECK;
 uint64_t upload_taken(const struct upload *u); /* sent, and leased out */
+/* So much was sent by no lease: it counts all the same, be it beyond any cap. */
+void upload_add(struct upload *u, uint64_t n);
 
 /*
  * ---- beyond this process

@@ -127,6 +127,26 @@ test_what_is_leased_and_not_sent_goes_back(void **state)
 	uploads_free(all);
 }
 
+static void
+test_what_no_lease_sent_counts_beyond_the_cap_too(void **state)
+{
+	struct uploads *all = uploads_new();
+	struct upload *u = upload(all, "s", "a.test");
+	struct lease l = { .upload = NULL };
+
+	(void)state;
+	upload_add(u, 60);
+	upload_add(u, 0);
+	lease_begin(&l, u, 100);
+	assert_int_equal(pass(&l, 100), 40);
+	upload_add(u, 60);
+	lease_limit(&l, 150);
+	assert_int_equal(pass(&l, 1), 0);
+	assert_int_equal(upload_taken(u), 160);
+	lease_end(&l);
+	uploads_free(all);
+}
+
 /* Who sends little leaves enough for others, even of a small cap. */
 static void
 test_one_connection_does_not_hold_all_of_a_small_cap(void **state)
@@ -453,6 +473,7 @@ main(void)
 		    test_it_is_counted_over_connections_and_for_each_host_and_session_alone),
 		cmocka_unit_test(test_each_is_held_by_its_own_cap),
 		cmocka_unit_test(test_what_is_leased_and_not_sent_goes_back),
+		cmocka_unit_test(test_what_no_lease_sent_counts_beyond_the_cap_too),
 		cmocka_unit_test(test_one_connection_does_not_hold_all_of_a_small_cap),
 		cmocka_unit_test(test_many_hosts_are_no_way_round),
 		cmocka_unit_test(
