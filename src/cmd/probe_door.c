@@ -407,6 +407,28 @@ run_get_refused(struct probe *p)
 	talk_close(&t);
 }
 
+/* The answer has ended, or the time for it has. */
+static void
+note_policy(struct probe *p, struct talk *t)
+{
+	while (talk_more(t) > 0)
+		continue;
+	struct str digest = speech_policy(buf_view(&t->in));
+	snprintf(p->policy, sizeof(p->policy), "%.*s", (int)digest.n,
+	    digest.n > 0 ? digest.p : "");
+}
+
+static void
+gateway_knows(struct probe *p, struct talk *t)
+{
+	note_policy(p, t);
+	if (p->policy[0] != '\0')
+		probe_good(
+		    p, "it says what the session has left, under policy %s", p->policy);
+	else
+		probe_bad(p, "it does not say which policy is in force");
+}
+
 static void
 run_gateway(struct probe *p)
 {
@@ -416,7 +438,7 @@ run_gateway(struct probe *p)
 	    ask_http(p, &t, "GET /weir/v1/session", "weir")) {
 		unsigned status = speech_status(buf_view(&t.in));
 		if (status == 200)
-			probe_good(p, "it says what the session has left");
+			gateway_knows(p, &t);
 		else
 			probe_bad(p, "it answers with status %u%s", status,
 			    status == 401 ? ": --token-file" : "");

@@ -8,6 +8,7 @@
 #define EDE 15 /* the option of an extended error (RFC 8914) */
 #define EDE_BLOCKED 15
 #define EDE_PROHIBITED 18
+#define DIGEST 64 /* of SHA-256, in hex */
 
 /* ---- TLS ---- */
 
@@ -143,4 +144,18 @@ speech_reason(struct str in)
 			    str_sub(line, name.n, line.n - name.n - 1)); /* CR */
 	}
 	return STR_NONE;
+}
+
+struct str
+speech_policy(struct str in)
+{
+	static const char key[] = "\"policy\":\"";
+	const char *at = in.n == 0 ? NULL : memmem(in.p, in.n, key, sizeof(key) - 1);
+	size_t from = at == NULL ? in.n : (size_t)(at - in.p) + sizeof(key) - 1;
+	struct str digest = str_sub(in, from, DIGEST);
+
+	for (size_t i = 0; i < digest.n; i++)
+		if (!ascii_is_hex(digest.p[i]))
+			return STR_NONE;
+	return digest.n == DIGEST ? digest : STR_NONE;
 }

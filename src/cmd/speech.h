@@ -33,5 +33,8 @@ enum speech_dns speech_dns_read(struct str in, struct str question);
 unsigned speech_status(struct str in);
 /* The value of X-Weir-Reason; empty: the answer is not of weir, or no refusal. */
 struct str speech_reason(struct str in);
+/* The digest of the policy that a whole answer about a session names; empty: it does not.
+ */
+struct str speech_policy(struct str in);
 
 #endif

@@ -113,6 +113,16 @@ json_count(struct json_out *j, const char *key, size_t n)
 	json_int(j, (int64_t)n);
 }
 
+/* The one that weir says is in force, or NULL: there is no gateway to ask. */
+static const char *
+policy_of(const struct probe *p, size_t n)
+{
+	for (size_t i = 0; i < n; i++)
+		if (p[i].policy[0] != '\0')
+			return p[i].policy;
+	return NULL;
+}
+
 void
 verify_print_json(struct buf *to, const struct probe *p, size_t n, bool holds)
 {
@@ -123,6 +133,8 @@ verify_print_json(struct buf *to, const struct probe *p, size_t n, bool holds)
 	json_open(&j, '{');
 	json_key(&j, "holds");
 	json_bool(&j, holds);
+	json_key(&j, "policy");
+	json_text(&j, policy_of(p, n));
 	json_count(&j, "ok", sum.ok);
 	json_count(&j, "leak", sum.leaks);
 	json_count(&j, "fail", sum.failed);

@@ -3,6 +3,7 @@
  */
 #include "proxy/purse.h"
 
+#include "policy/ruleset.h"
 #include "wire/json.h"
 
 bool
@@ -57,15 +58,25 @@ put_room(struct json_out *j, const char *name, const struct ledger_room *r)
 	json_close(j, '}');
 }
 
+/* Of the policy that judges it: what weir verify shows to be in force. */
 static void
-put_body(struct buf *to, const struct spend *s)
+put_policy(struct json_out *j, const struct ruleset *rules)
 {
+	json_key(j, "policy");
+	json_text(j, rules == NULL ? NULL : ruleset_digest(rules));
+}
+
+static void
+put_body(struct buf *to, const struct exchange *x)
+{
+	const struct spend *s = x->spend;
 	struct json_out j;
 
 	json_out_init(&j, to);
 	json_open(&j, '{');
 	json_key(&j, "sid");
 	json_str(&j, s->grant->sid);
+	put_policy(&j, snapshot_rules(x->snapshot, s->grant));
 	for (size_t i = 0; i < s->nroom && i < s->scopes.n; i++) {
 		const char *name = name_of(s->scopes.of[i].kind);
 		if (name != NULL)
@@ -81,7 +92,7 @@ purse_answer(struct buf *to, const struct exchange *x)
 	struct buf body;
 
 	buf_init(&body, 65536);
-	put_body(&body, x->spend);
+	put_body(&body, x);
 	buf_fmt(to,
 	    "HTTP/1.1 200 OK\r\nContent-Type: application/json\r\n"
 	    "Cache-Control: no-store\r\nX-Weir-Request: %s\r\n"

@@ -237,6 +237,25 @@ def test_a_probe_that_says_nothing_fails_unless_that_is_allowed(sandbox, doors, 
         server.close()
 
 
+def test_the_policy_in_force_is_shown_by_its_digest(sandbox, doors):
+    """As the records have it; without a gateway there is nobody to tell."""
+    proxy = doors()
+    wrong, said = seen(sandbox.verify(*proxy.words))
+    records = {r["policy"] for r in proxy.finals(3)}
+    assert wrong == {} and len(said["policy"]) == 64 and records == {said["policy"]}
+    assert any(said["policy"] in p["said"] for p in said["probes"] if p["probe"] == "gateway-session")
+    at = proxy.words.index("--gateway")
+    assert seen(sandbox.verify(*proxy.words[:at], *proxy.words[at + 2:]))[1]["policy"] is None
+
+
+def test_a_gateway_that_names_no_policy_is_not_weirs(sandbox, doors, origin):
+    proxy = doors()
+    other = "127.0.0.1:%d" % origin().listen(fd=sandbox.fd)
+    at = proxy.words.index("--gateway")
+    wrong, said = seen(sandbox.verify(*proxy.words[:at], "--gateway", other, *proxy.words[at + 2:]))
+    assert wrong == {("gateway-session", None): "fail"} and said["policy"] is None
+
+
 def test_a_token_is_brought_to_each_door(sandbox, doors, tmp_path):
     proxy = doors(config={"sessions": sessions()}, environment={"KEY": SECRET})
     wrong, _ = seen(sandbox.verify(*proxy.words))

@@ -3,7 +3,7 @@
 A case is played against a weir of its own.  What it must and must not do is
 prose; the phrases below are what a machine can see of it, and each is a check.
 A case whose request is prose runs when its words are known (egress_identity.py,
-egress_metering.py) or scripts/ID exists, else it is later.
+egress_metering.py, egress_boundary.py) or scripts/ID exists, else it is later.
 """
 import importlib.machinery
 import importlib.util
@@ -17,7 +17,7 @@ import tempfile
 import policy
 from rig import client, dns, hello, netns, origin, socks, weir
 
-from . import egress_identity, egress_metering, egress_sight
+from . import egress_boundary, egress_identity, egress_metering, egress_sight
 from .live import Seen, Wrong, need
 
 NEEDS_NET = True
@@ -25,7 +25,6 @@ NEEDS_NET = True
 HERE = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
 PORTS = [80, 443, 2222, 3128, 8000, 8080, 8443, 9000]
 DOORS = [egress_identity, egress_metering, egress_sight]  # what else a case can need of its weir, and how it is asked there
-LATER_KINDS = {"boundary"}
 PLACES = {"$PUB1": netns.PUB1, "$PUB2": netns.PUB2, "<proxy own address>": netns.OWN}
 PROXY, SOCKS, DNS_DOOR = "127.0.0.1:3128", "127.0.0.1:1080", ("127.0.0.1", 5353)
 
@@ -65,10 +64,10 @@ def door_later(case):
 
 
 def later(case, known):
-    if case["kind"] in LATER_KINDS:
-        return "kind " + case["kind"]
     if script_of(case):
         return None
+    if case["kind"] == "boundary":
+        return egress_boundary.later(case)
     if any(is_prose(r) and not sentence_of(r)[0] for r in requests_of(case)):
         return "script"
     return door_later(case)
@@ -642,6 +641,9 @@ def play_case(net, case):
             needs_gateway(net, layers, case)
             layers = egress_metering.without_metered(layers, hosts)
         for zone in zones(case):
+            if case["kind"] == "boundary":
+                egress_boundary.play(net, case, translated(layers, case)[0], placed(zone))
+                continue
             live(net, case, layers, placed(zone))
 
 
