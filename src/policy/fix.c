@@ -176,6 +176,121 @@ say_ranges(struct fix *fix, uint16_t port, struct arena *a)
 	buf_fini(&all);
 }
 
+/* ---- what other rules of its host hold back */
+
+static bool
+has_upload(const struct rule *r)
+{
+	return r->upload > 0;
+}
+
+static bool
+has_max_body(const struct rule *r)
+{
+	return r->max_body >= 0;
+}
+
+static bool
+has_dlp(const struct rule *r)
+{
+	return r->dlp != DLP_NONE;
+}
+
+static bool
+has_inject(const struct rule *r)
+{
+	return r->inject != NULL;
+}
+
+static bool
+has_assurance(const struct rule *r)
+{
+	return r->assurance != ASSURE_NAME;
+}
+
+static const struct {
+	const char *key;
+	bool (*is_set)(const struct rule *r);
+} holds[] = {
+	{ "upload", has_upload },
+	{ "max_body", has_max_body },
+	{ "dlp", has_dlp },
+	{ "inject", has_inject },
+	{ "assurance", has_assurance },
+};
+
+#define HOLDS (sizeof(holds) / sizeof(holds[0]))
+
+/* Bit i: holds[i]. */
+static unsigned
+held_by(const struct rule *r)
+{
+	unsigned set = 0;
+
+	for (size_t i = 0; i < HOLDS; i++)
+		set |= holds[i].is_set(r) ? 1U << i : 0;
+	return set;
+}
+
+/* The first of them stands for all. */
+struct held {
+	unsigned set;
+	const struct rule *by;
+};
+
+static void
+add_held(struct held *sum, const struct layer *l, const struct host *host)
+{
+	struct walk w;
+
+	if (host->is_literal)
+		walk_addr(&w, &l->allow, &host->addr);
+	else
+		walk_host(&w, &l->allow, host);
+	for (const struct entry *e; (e = walk_next(&w)) != NULL;) {
+		unsigned set = held_by(e->rule);
+		if (set != 0 && sum->by == NULL)
+			sum->by = e->rule;
+		sum->set |= set;
+	}
+}
+
+/* A log's line has it as a comment: it may not end there. */
+static void
+put_place(struct buf *to, const struct rule *r)
+{
+	for (const char *c = rule_place(r); *c != '\0'; c++)
+		buf_char(to, (unsigned char)*c < ' ' || *c == '"' ? '?' : *c);
+}
+
+static void
+say_unlimited(
+    struct fix *fix, const struct facts *f, const struct ruleset *rs, struct arena *a)
+{
+	struct held held = { 0 };
+	const char *between = "";
+	size_t before = fix->nalso;
+	struct buf b;
+
+	for (size_t i = 0; i < rs->nlayer; i++)
+		add_held(&held, rs->layer[i], f->host);
+	if (held.set == 0)
+		return;
+	buf_init(&b, 4096);
+	buf_text(&b, "whatever ");
+	for (size_t i = 0; i < HOLDS; i++)
+		if (held.set & 1U << i) {
+			buf_fmt(&b, "%s%s", between, holds[i].key);
+			between = ", ";
+		}
+	buf_text(&b, " would stop: this rule has none, unlike ");
+	put_place(&b, held.by);
+	also(fix, a, "%s", buf_cstr(&b));
+	if (fix->nalso > before)
+		fix->unlimited = fix->also[before];
+	buf_fini(&b);
+}
+
 static void
 say_also(struct fix *fix, const struct facts *f, bool is_looked_up, struct arena *a)
 {
@@ -212,6 +327,7 @@ fix_find(struct fix *out, enum reason refused, const struct facts *f,
 		return;
 	out->is_there = true;
 	say_also(out, f, answers->n > 0, a);
+	say_unlimited(out, f, rs, a);
 }
 
 /* ---- written down */
@@ -370,4 +486,6 @@ fix_line(const struct fix *fix, struct buf *to)
 	if (fix->metadata)
 		buf_text(to, ", metadata: true");
 	buf_text(to, " }");
+	if (fix->unlimited.n > 0)
+		buf_fmt(to, " # it also admits %.*s", STR_ARG(fix->unlimited));
 }

@@ -10,7 +10,7 @@
 #include "policy/ruleset.h"
 #include "wire/json.h"
 
-#define ALSO_MAX 8
+#define ALSO_MAX 9
 
 struct fix {
 	bool is_there;
@@ -24,6 +24,8 @@ struct fix {
 
 	struct str also[ALSO_MAX]; /* sentences: what else it lets through */
 	size_t nalso;
+	struct str unlimited; /* one of them: what other rules of the host ask for, and
+				 this one does not; empty: nothing */
 };
 
 /* The answers that were looked up; found NULL: none were. */
@@ -41,7 +43,10 @@ void fix_json(const struct fix *fix,
     struct json_out *j); /* {"rule":{...},"also_admits":[...]} or null */
 /* An entry to paste under `allow:`; nothing when there is none. */
 void fix_yaml(const struct fix *fix, struct buf *to);
-/* The same in one line without a double quote, so that a log can carry it unescaped. */
+/*
+ * The same in one line without a double quote, so that a log can carry it unescaped;
+ * `unlimited` is a comment at its end.
+ */
 void fix_line(const struct fix *fix, struct buf *to);
 
 #endif

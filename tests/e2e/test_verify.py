@@ -252,7 +252,7 @@ def test_a_gateway_that_names_no_policy_is_not_weirs(sandbox, doors, origin):
     proxy = doors()
     other = "127.0.0.1:%d" % origin().listen(fd=sandbox.fd)
     at = proxy.words.index("--gateway")
-    wrong, said = seen(sandbox.verify(*proxy.words[:at], "--gateway", other, *proxy.words[at + 2:]))
+    wrong, said = seen(sandbox.verify(*proxy.words[:at], "--gateway", other, *proxy.words[at + 2:], "--timeout", "1s"))
     assert wrong == {("gateway-session", None): "fail"} and said["policy"] is None
 
 

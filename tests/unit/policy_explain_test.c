@@ -345,6 +345,65 @@ test_what_was_not_looked_up_is_said_to_be_not_evaluated(void **state)
 	    "\"verdict\":\"allow\",\"why\":null}],\"fix\":null}");
 }
 
+static const char limited[] =
+    "allow:\n"
+    "- { name: forge, host: l.test, protocol: http, methods: [GET], upload: 10MiB, "
+    "max_body: 8MiB }\n"
+    "- { host: '*.w.test', protocol: http, upload: 1MiB, methods: [GET] }\n"
+    "- { host: 192.0.2.0/24, protocol: http, max_body: 8MiB, methods: [GET] }\n"
+    "- { host: p.test, protocol: http, methods: [GET] }\n";
+
+/* Under the rule for a log, and in what it also admits: the same sentence, or none. */
+static void
+check_unlimited(const struct ruleset *rs, const char *target, const char *says)
+{
+	struct place place = { 0 };
+	struct explain_ask ask;
+	struct explained e;
+	struct arena a;
+	struct buf line, text;
+
+	arena_init(&a, 1 << 20);
+	buf_init(&line, 4096);
+	buf_init(&text, 65536);
+	explain_ask_init(&ask, STR("POST"), str_of(target));
+	explain(&e, rs, &place, &ask, &a);
+	assert_row(target, e.fix.is_there);
+	fix_line(&e.fix, &line);
+	explain_print_text(&e, rs, &text);
+	const char *comment = strstr(buf_cstr(&line), " # it also admits ");
+	assert_row(target, (comment != NULL) == (says != NULL));
+	assert_row(
+	    target, (strstr(buf_cstr(&text), "would stop") != NULL) == (says != NULL));
+	if (says != NULL) {
+		assert_string_equal(comment + strlen(" # it also admits "), says);
+		assert_row(target, strstr(buf_cstr(&text), says) != NULL);
+	}
+	buf_fini(&text);
+	buf_fini(&line);
+	arena_fini(&a);
+}
+
+static void
+test_a_fix_says_which_limits_of_its_host_it_lacks(void **state)
+{
+	struct ruleset *rs = load(limited, &laptop);
+
+	(void)state;
+	check_unlimited(rs, "http://l.test/x",
+	    "whatever upload, max_body would stop: this rule has none, unlike "
+	    "agent.yaml:2 forge");
+	check_unlimited(rs, "http://a.w.test/x",
+	    "whatever upload would stop: this rule has none, unlike agent.yaml:3 "
+	    "allow[1]");
+	check_unlimited(rs, "http://192.0.2.7/x",
+	    "whatever max_body would stop: this rule has none, unlike agent.yaml:4 "
+	    "allow[2]");
+	check_unlimited(rs, "http://p.test/x", NULL);
+	check_unlimited(rs, "http://new.test/x", NULL);
+	ruleset_free(rs);
+}
+
 static void
 test_addresses_are_dialled_in_turns_ipv6_first(void **state)
 {
@@ -385,6 +444,7 @@ main(void)
 		    test_the_fix_of_a_request_inside_tls_names_it_where_it_is_seen),
 		cmocka_unit_test(test_the_json_object_has_every_key_in_order),
 		cmocka_unit_test(test_what_was_not_looked_up_is_said_to_be_not_evaluated),
+		cmocka_unit_test(test_a_fix_says_which_limits_of_its_host_it_lacks),
 		cmocka_unit_test(test_addresses_are_dialled_in_turns_ipv6_first),
 	};
 
