@@ -59,6 +59,7 @@ compile(struct tree *const *tree, const struct ruleset_source *source, size_t n,
 		    tree[i], source[i].name, source[i].is_inline, terms, rep));
 
 		rs->layer[i] = l;
+		rs->has_upload |= l->has_upload;
 		clash_check(tree[i], l, terms->opens_tls, rep);
 		clash_check_metered(tree[i], l, rs->metered, rep);
 		for (size_t k = 0; k < i; k++)

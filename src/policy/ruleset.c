@@ -15,8 +15,10 @@ layer_new(struct model *m)
 	l->model = m;
 	index_init(&l->allow, &m->arena);
 	index_init(&l->deny, &m->arena);
-	for (size_t i = 0; i < m->nallow; i++)
+	for (size_t i = 0; i < m->nallow; i++) {
 		index_add(&l->allow, &m->allow[i]);
+		l->has_upload |= m->allow[i].upload > 0;
+	}
 	for (size_t i = 0; i < m->ndeny; i++) {
 		index_add(&l->deny, &m->deny[i]);
 		l->has_address_deny |= m->deny[i].nhost > 0 &&

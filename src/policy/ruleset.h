@@ -16,6 +16,7 @@ struct layer {
 	struct model *model; /* owned: holds the rules */
 	struct index allow, deny;
 	bool has_address_deny; /* some deny rule names addresses: it must see answers */
+	bool has_upload;       /* some allow rule caps what may be sent */
 	bool is_claim;         /* of a session: it refuses, but decides nothing else */
 };
 
@@ -29,7 +30,8 @@ struct ruleset {
 	struct layer **layer; /* owned, but where ruleset_narrow() borrowed them */
 	size_t nlayer;
 	struct metered
-	    *metered; /* hosts no rule opens; owned, but where it was borrowed */
+	    *metered;    /* hosts no rule opens; owned, but where it was borrowed */
+	bool has_upload; /* some layer has; what is narrower has no more */
 	struct ruleset_terms terms; /* it was loaded under */
 	char digest[65];
 };

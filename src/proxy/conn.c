@@ -117,6 +117,10 @@ conn_drop_carrier(struct conn *c)
 	c->tunnel = NULL;
 	c->forward = NULL;
 	c->gateway = NULL;
+	if (c->outer == NULL) {
+		ledger_cancel(c->counting);
+		c->counting = NULL;
+	}
 	if (c->has_tunnel_place && c->outer == NULL) {
 		client_give(c->share, CLIENT_TUNNEL);
 		count_add(COUNT_TUNNELS_OPEN, -1);
@@ -135,9 +139,10 @@ conn_leave(struct conn *c)
 void
 conn_cancel(struct conn *c)
 {
-	if (c->asked != NULL)
-		ledger_cancel(c->asked);
+	ledger_cancel(c->asked);
 	c->asked = NULL;
+	ledger_cancel(c->counting);
+	c->counting = NULL;
 	journal_wait_cancel(c->written);
 	c->written = NULL;
 	if (c->lookup != NULL)

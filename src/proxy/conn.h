@@ -108,6 +108,8 @@ struct conn {
 	struct caller *who; /* the identity last seen, and its seat; or NULL */
 	struct timer until; /* who's deadline */
 	struct ledger_op *asked;
+	enum next (*counted)(struct conn *c); /* is told when that is what was sent */
+	struct ledger_op *counting;           /* that, for what is open */
 	struct lookup *lookup;
 	enum next (*found)(struct conn *c, const struct found *found); /* is told */
 	struct reach *reach;

@@ -4,21 +4,26 @@
 #include "proxy/conns.h"
 
 #include "proxy/conn.h"
+#include "proxy/counts.h"
 #include "proxy/entry.h"
 #include "proxy/forward.h"
 #include "proxy/gateway.h"
+#include "proxy/identity.h"
 
 #define REJUDGE_SLICE 256 /* tunnels judged again in one loop turn */
+
+static bool
+is_flow(const struct conn *c)
+{
+	return c->tunnel != NULL || (c->forward != NULL && c->forward->is_spliced);
+}
 
 /* What keeps something open for long is judged again; a websocket in a tunnel with it. */
 static bool
 is_still_allowed(struct conn *c)
 {
-	bool is_flow =
-	    c->tunnel != NULL || (c->forward != NULL && c->forward->is_spliced);
-
 	return (c->outer == NULL || exchange_rejudge(c->outer, c->e->snapshot, 0)) &&
-	       (!is_flow ||
+	       (!is_flow(c) ||
 		   exchange_rejudge(c->x, c->e->snapshot, conn_tally(c, c->x).up));
 }
 
@@ -64,6 +69,37 @@ judge_again(struct conn *c)
 }
 
 static void
+on_counted(void *arg, const struct ledger_reply *reply)
+{
+	struct conn *c = arg;
+
+	if (counts_told(c, reply))
+		judge_again(c);
+	else
+		conns_end(c, identity_refusal(reply->answer),
+		    ledger_answer_text(reply->answer));
+}
+
+/* By all but what it may send. */
+static bool
+would_stay(const struct conn *c)
+{
+	return (c->outer == NULL || exchange_would_stay(c->outer, c->e->snapshot)) &&
+	       (!is_flow(c) || exchange_would_stay(c->x, c->e->snapshot));
+}
+
+/* Where a cap has come, what its family has sent must be known first.  Only for that,
+ * and not longer than the store takes to answer, the rules of before hold. */
+static void
+judge_when_counted(struct conn *c)
+{
+	bool is_open = c->outer != NULL || is_flow(c);
+
+	if (!is_open || !counts_hold(c, on_counted) || !would_stay(c))
+		judge_again(c);
+}
+
+static void
 judge_slice(void *arg)
 {
 	struct engine *e = arg;
@@ -80,7 +116,7 @@ judge_slice(void *arg)
 			return;
 		}
 		c->needs_judging = false;
-		judge_again(c);
+		judge_when_counted(c);
 	}
 }
 

@@ -256,6 +256,8 @@ may_send(struct exchange *x, uint64_t sent)
 	struct buf account;
 	bool may;
 
+	if (x->route != NULL)
+		return true; /* what is in it are calls, which the meter limits */
 	if (x->who != NULL) {
 		ask.owner = sent_owner(x->who->session);
 		ask.owner.is_kept = x->has_ledger;
@@ -371,7 +373,7 @@ is_address_open(const struct ruleset *rules, const struct facts *f,
 
 /* The same three questions under the new rules, for the address in use. */
 static bool
-judge_again(const struct exchange *x, struct snapshot *s, struct admitted *in,
+judge_again(const struct exchange *x, const struct snapshot *s, struct admitted *in,
     struct verdict *v, struct arena *a)
 {
 	const struct ruleset *rules = rules_of(x, s, a);
@@ -437,6 +439,22 @@ exchange_renew(struct exchange *x, struct snapshot *s)
 		return exchange_vet_upstream(x);
 	x->reason = REASON_POLICY_CHANGED; /* a provider's no more: nothing was dialled */
 	return false;
+}
+
+bool
+exchange_would_stay(const struct exchange *x, const struct snapshot *s)
+{
+	struct verdict v = { 0 };
+	struct admitted in;
+	struct arena a;
+	bool stays;
+
+	if (!x->verdict.allow)
+		return false;
+	arena_init(&a, ARENA_MAX);
+	stays = judge_again(x, s, &in, &v, &a);
+	arena_fini(&a);
+	return stays;
 }
 
 bool

@@ -175,6 +175,10 @@ bool exchange_renew(struct exchange *x, struct snapshot *s) MUST_CHECK;
  */
 bool exchange_rejudge(struct exchange *x, struct snapshot *s, uint64_t sent) MUST_CHECK;
 
+/* Is it allowed, and would be under that one, too, whatever it may send?  Nothing is
+ * changed. */
+bool exchange_would_stay(const struct exchange *x, const struct snapshot *s) MUST_CHECK;
+
 /* RESOLVE: may the parent proxy alone know the addresses?  False: x->reason. */
 bool exchange_trusts_parent(struct exchange *x) MUST_CHECK;
 

@@ -6,6 +6,7 @@
 #include "base/count.h"
 #include "proxy/answer.h"
 #include "proxy/carry.h"
+#include "proxy/counts.h"
 #include "proxy/entry.h"
 #include "proxy/greet.h"
 #include "proxy/intercept.h"
@@ -124,7 +125,7 @@ open_tunnel(struct conn *c)
 }
 
 static enum next
-stage_judge(struct conn *c)
+judge(struct conn *c)
 {
 	bool is_old = c->x->snapshot != c->e->snapshot;
 
@@ -139,6 +140,15 @@ stage_judge(struct conn *c)
 	if (!exchange_judge(c->x))
 		return answer_refuse(c, c->x->reason);
 	return NEXT;
+}
+
+/* A reload may have brought a cap since WHO. */
+static enum next
+stage_judge(struct conn *c)
+{
+	if (c->x->snapshot != c->e->snapshot && counts_ask(c, c->e->snapshot, judge))
+		return WAIT;
+	return judge(c);
 }
 
 /* ---- OPEN ---- */

@@ -64,8 +64,9 @@ upload_judge(struct lease *l, struct verdict *v, const struct upload_ask *ask)
 		return true;
 	}
 	if (!lease(l, cap, ask))
-		return refuse(
-		    v, REASON_OVERLOADED, "too many sessions have sent something");
+		return refuse(v, REASON_OVERLOADED,
+		    "what was sent before is not known: too many sessions have sent "
+		    "something, or the first cap came this moment");
 	return has_room(l, ask->length) ||
 	       refuse(v, REASON_UPLOAD_EXHAUSTED,
 		   "as much as it may has been sent to this host");

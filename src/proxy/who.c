@@ -8,10 +8,10 @@
 
 #include "proxy/answer.h"
 #include "proxy/conns.h"
+#include "proxy/counts.h"
 #include "proxy/identity.h"
 #include "proxy/recheck.h"
 #include "proxy/remake.h"
-#include "proxy/sent.h"
 
 #define ASKS_MOST 2 /* of the store, for one exchange */
 #define LOOK_EVERY ((msec)3600000)
@@ -215,6 +215,13 @@ begin(struct conn *c)
 	return NEXT;
 }
 
+/* What its family has sent before must be known where it has a cap. */
+static enum next
+count_and_begin(struct conn *c)
+{
+	return counts_ask(c, c->x->snapshot, begin) ? WAIT : begin(c);
+}
+
 /* Sessions that are open go on while the store is away. */
 static bool
 is_silent(enum ledger_answer a)
@@ -265,35 +272,6 @@ asks_again(struct conn *c, struct session *s, const struct grant *g)
 	return c->asked != NULL;
 }
 
-/* ---- what its family has sent before ---- */
-
-static void
-on_sent(void *arg, const struct ledger_reply *reply)
-{
-	struct conn *c = arg;
-	struct upload_owner owner = sent_owner(c->who->session);
-
-	c->asked = NULL;
-	if (sent_loaded(c->e->uploads, &owner, reply))
-		conn_go_on(c, begin(c));
-	else
-		conn_go_on(c, refuse(c, identity_refusal(reply->answer),
-				  ledger_answer_text(reply->answer)));
-}
-
-/* Does it wait for that? */
-static bool
-loads_counts(struct conn *c)
-{
-	struct upload_owner owner = sent_owner(c->who->session);
-
-	if (c->e->ledger == NULL || c->door->is_light ||
-	    sent_is_loaded(c->e->uploads, c->e->ledger, &owner))
-		return false;
-	c->asked = sent_load_start(c->e->ledger, c->e->loop, &owner, on_sent, c);
-	return true;
-}
-
 /* Borrows the grant. */
 static enum next
 attach(struct conn *c, struct grant *g)
@@ -318,7 +296,7 @@ attach(struct conn *c, struct grant *g)
 		a = sit_down(c, g, &ask, s);
 	if (a != SESSION_OK)
 		return refuse(c, reason_of(a), session_answer_text(a));
-	return loads_counts(c) ? WAIT : begin(c);
+	return count_and_begin(c);
 }
 
 /* ---- who says so ---- */
@@ -451,7 +429,7 @@ inherit(struct conn *c)
 	c->x->grant = grant_ref(c->who->grant);
 	if (!is_still(c->who, c->x->grant, c->who->is_armed))
 		a = sit_down_again(c);
-	return a == SESSION_OK ? begin(c)
+	return a == SESSION_OK ? count_and_begin(c)
 			       : refuse(c, reason_of(a), session_answer_text(a));
 }
 

@@ -1,11 +1,12 @@
 """A Redis of the test's own, which can die, come back, and be given an older state."""
+import itertools
 import os
 import shutil
 import signal
 import socket
 import subprocess
 
-from .weir import START_WAIT, wait_for
+from .weir import START_WAIT, WAIT, wait_for
 
 
 class Redis:
@@ -36,6 +37,20 @@ class Redis:
                 return sock.recv(64) == b"+PONG\r\n"
         except OSError:
             return False
+
+    def heard(self, act, word):
+        """How many of its clients' commands have `word` in them, while act() runs."""
+        end = b"the end of it"
+        with socket.socket(socket.AF_UNIX) as ear, socket.socket(socket.AF_UNIX) as mouth:
+            for sock in (ear, mouth):
+                sock.settimeout(WAIT)
+                sock.connect(self.path)
+            ear.sendall(b"MONITOR\r\n")
+            lines = ear.makefile("rb")
+            assert lines.readline() == b"+OK\r\n"
+            act()
+            mouth.sendall(b'ECHO "%s"\r\n' % end)
+            return sum(word.encode() in line for line in itertools.takewhile(lambda line: end not in line, lines))
 
     def stop_at_once(self):
         """kill -9."""

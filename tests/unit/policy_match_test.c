@@ -715,6 +715,36 @@ test_caps_are_the_tightest_of_the_rules_that_decide(void **state)
 }
 
 static void
+test_a_ruleset_knows_whether_any_rule_caps_what_is_sent(void **state)
+{
+	static const struct {
+		const char *policy[3];
+		bool has_upload;
+	} rows[] = {
+		{ { "allow: [{ host: a.test }]", "allow: [{ host: b.test }]" }, false },
+		{ { "allow: [{ host: a.test, upload: 1KiB }, { host: b.test }]",
+		      "allow: [{ host: b.test }]" },
+		    true },
+		{ { "allow: [{ host: a.test }]",
+		      "allow: [{ host: a.test, upload: 1KiB }]" },
+		    true },
+	};
+
+	(void)state;
+	for (size_t i = 0; i < COUNT_OF(rows); i++) {
+		struct ruleset *rs = load(rows[i].policy);
+		struct arena a;
+
+		arena_init(&a, 4096);
+		assert_row(rows[i].policy[0], rs->has_upload == rows[i].has_upload);
+		assert_row(rows[i].policy[1],
+		    ruleset_narrow(rs, NULL, 0, &a)->has_upload == rows[i].has_upload);
+		arena_fini(&a);
+		ruleset_free(rs);
+	}
+}
+
+static void
 test_a_name_is_coined_where_only_wildcards_admit_it(void **state)
 {
 	static const char *const policy[] = {
@@ -922,6 +952,7 @@ main(void)
 		cmocka_unit_test(
 		    test_the_address_in_use_must_be_open_under_the_rule_that_decides),
 		cmocka_unit_test(test_caps_are_the_tightest_of_the_rules_that_decide),
+		cmocka_unit_test(test_a_ruleset_knows_whether_any_rule_caps_what_is_sent),
 		cmocka_unit_test(test_a_name_is_coined_where_only_wildcards_admit_it),
 		cmocka_unit_test(test_no_policy_allows_nothing),
 		cmocka_unit_test(test_a_reason_that_is_none_is_told_as_our_own_fault),

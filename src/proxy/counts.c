@@ -1,0 +1,98 @@
+/*
+ * counts.c - what a session has sent before, asked of the store where a cap may hold
+ */
+#include "proxy/counts.h"
+
+#include "base/count.h"
+#include "proxy/answer.h"
+#include "proxy/identity.h"
+#include "proxy/sent.h"
+
+/* Some host, for some of the family. */
+static bool
+has_cap(const struct caller *who, const struct snapshot *s)
+{
+	const struct ruleset *rules = snapshot_rules(s, who->grant);
+
+	return s->settings->limits_upload > 0 || session_upload(who->session) > 0 ||
+	       (rules != NULL && rules->has_upload);
+}
+
+static bool
+is_due(const struct conn *c, const struct snapshot *s)
+{
+	const struct door *d = conn_door(c);
+	struct upload_owner owner;
+
+	if (c->e->ledger == NULL || c->who == NULL || d->is_light || d->is_metered ||
+	    !has_cap(c->who, s))
+		return false;
+	owner = sent_owner(c->who->session);
+	return !sent_is_loaded(c->e->uploads, c->e->ledger, &owner);
+}
+
+static struct ledger_op *
+ask(struct conn *c, ledger_done *done)
+{
+	struct upload_owner owner = sent_owner(c->who->session);
+
+	count_add(COUNT_UPLOAD_LOADS, 1);
+	return sent_load_start(c->e->ledger, c->e->loop, &owner, done, c);
+}
+
+/* False: the store cannot say, and never has. */
+static bool
+learn(struct conn *c, const struct ledger_reply *reply)
+{
+	struct upload_owner owner = sent_owner(c->who->session);
+
+	return sent_loaded(c->e->uploads, &owner, reply);
+}
+
+/* ---- the exchange under way */
+
+static void
+on_counted(void *arg, const struct ledger_reply *reply)
+{
+	struct conn *c = arg;
+
+	c->asked = NULL;
+	if (learn(c, reply)) {
+		conn_go_on(c, c->counted(c));
+		return;
+	}
+	c->x->error = ledger_answer_text(reply->answer);
+	conn_go_on(c, answer_refuse(c, identity_refusal(reply->answer)));
+}
+
+bool
+counts_ask(struct conn *c, const struct snapshot *s, enum next (*then)(struct conn *c))
+{
+	if (!is_due(c, s))
+		return false;
+	c->counted = then;
+	c->asked = ask(c, on_counted);
+	return true;
+}
+
+/* ---- what is open */
+
+bool
+counts_hold(struct conn *c, ledger_done *done)
+{
+	const struct exchange *x = c->outer != NULL ? c->outer : c->x;
+
+	if (x->lease.upload != NULL || !is_due(c, c->e->snapshot))
+		return false;
+	if (c->counting == NULL)
+		c->counting = ask(c, done);
+	return true;
+}
+
+bool
+counts_told(struct conn *c, const struct ledger_reply *reply)
+{
+	c->counting = NULL;
+	/* a later reload may have taken the cap away again, an end of the session him */
+	return c->who == NULL || learn(c, reply) || !is_due(c, c->e->snapshot);
+}
