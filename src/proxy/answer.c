@@ -7,6 +7,24 @@
 
 #include "proxy/refusals.h"
 
+#define FIRST_MS ((msec)1000)
+#define FIRST_MOST ((size_t)4096)
+
+/*
+ * The DNS door gave it its address for a name, so that it is known where it wants to go
+ * before it says a word; TLS and HTTP are spoken first by who connects.  Without a
+ * session it is closed at once, and so is who is one too many.
+ */
+static bool
+has_language_to_come(const struct conn *c)
+{
+	const struct exchange *x = c->x;
+
+	return c->door->is_eager && c->outer == NULL && !c->is_surplus &&
+	       !x->admitted.is_tcp && reason_row(x->reason)->type != TYPE_SESSION &&
+	       (c->rq == NULL || c->rq->in.n == 0);
+}
+
 /* Another request may follow only where it is certain where it begins. */
 static bool
 must_close(const struct conn *c)
@@ -33,29 +51,78 @@ answer_dismiss(struct conn *c, enum reason reason, enum after after)
 	return answer_in(c, refusals_count(c));
 }
 
+/* That x is refused, with its reason. */
+static enum next
+say(struct conn *c)
+{
+	struct exchange *x = c->x;
+	msec wait = refusals_count(c);
+
+	x->status = conn_door(c)->status != NULL ? conn_door(c)->status(x)
+						 : reason_row(x->reason)->status;
+	c->after = must_close(c) ? AFTER_LINGER : AFTER_NEXT;
+	conn_door(c)->refuse(
+	    &c->out, x, c->after != AFTER_NEXT, c->rq != NULL ? c->rq->heard.at : -1);
+	return answer_in(c, wait);
+}
+
 enum next
 answer_refuse(struct conn *c, enum reason reason)
 {
 	struct exchange *x = c->x;
 	const struct reason_row *row = reason_row(reason);
-	msec wait;
 
 	x->reason = reason;
 	x->closed_by = CLOSE_WEIR;
 	if (row->type != TYPE_UPSTREAM)
 		x->verdict.allow = false;
 	conn_end_connecting(c);
-	wait = refusals_count(c);
 	if (row->status == 0) {
+		(void)refusals_count(c);
 		c->after = AFTER_CLOSE;
 		return conn_jump(c, STAGE_RECORD);
 	}
-	x->status = conn_door(c)->status != NULL ? conn_door(c)->status(x) : row->status;
-	c->after = must_close(c) ? AFTER_LINGER : AFTER_NEXT;
-	conn_door(c)->refuse(
-	    &c->out, x, c->after != AFTER_NEXT, c->rq != NULL ? c->rq->heard.at : -1);
-	return answer_in(c, wait);
+	if (!has_language_to_come(c))
+		return say(c);
+	timer_set(c->e->loop, &c->timer, FIRST_MS);
+	return conn_jump(c, STAGE_FIRST);
 }
+
+/* ---- whoever was led here, and has said nothing yet */
+
+/* A first line, if it can be one. */
+static bool
+is_enough(struct str first)
+{
+	return first.n >= FIRST_MOST ||
+	       (first.n > 0 && (first.p[0] < 'A' || first.p[0] > 'Z' ||
+				   memchr(first.p, '\n', first.n) != NULL));
+}
+
+enum next
+answer_first(struct conn *c)
+{
+	ssize_t n = 1;
+
+	conn_need_request(c);
+	while (n > 0 && !is_enough(buf_view(&c->rq->in))) {
+		n = stream_read(&c->client, c->e->scratch, SCRATCH);
+		if (n == -EAGAIN)
+			return WAIT;
+		if (n > 0)
+			buf_add(&c->rq->in, c->e->scratch, (size_t)n);
+	}
+	timer_clear(&c->timer);
+	return say(c);
+}
+
+enum next
+answer_unsaid(struct conn *c)
+{
+	return say(c);
+}
+
+/* ---- a late answer */
 
 enum next
 answer_hold(struct conn *c)

@@ -11,6 +11,9 @@ enum next answer_refuse(struct conn *c, enum reason reason);
 /* The same without a word, for who would not understand one; closed_by is said. */
 enum next answer_dismiss(struct conn *c, enum reason reason, enum after after);
 
+/* FIRST: until what the client says tells which language it would understand. */
+enum next answer_first(struct conn *c);
+enum next answer_unsaid(struct conn *c); /* it says nothing */
 /* ANSWER: c->out is on its way. */
 /* An answer that comes late. */
 enum next answer_hold(struct conn *c);

@@ -27,6 +27,7 @@ enum stage {
 	STAGE_PROVE,   /* interception: TLS with the origin */
 	STAGE_LEAF,    /* a certificate in its name */
 	STAGE_ACCEPT,  /* TLS with the client */
+	STAGE_FIRST,   /* refused before a byte: in which language is that to be said? */
 	STAGE_HOLD,    /* weir's own answer is to come late */
 	STAGE_ANSWER,  /* weir's own answer is on its way */
 	STAGE_RECORD,  /* the exchange ends */

@@ -187,6 +187,8 @@ const struct stage_row origin_way[] = {
 	[STAGE_PROVE] = { "prove", intercept_prove, STAGE_LEAF, NULL, NULL },
 	[STAGE_LEAF] = { "leaf", intercept_leaf, STAGE_ACCEPT, NULL, NULL },
 	[STAGE_ACCEPT] = { "accept", intercept_accept, STAGE_GREET, NULL, NULL },
+	[STAGE_FIRST] = { "first", answer_first, STAGE_ANSWER, stage_told,
+	    answer_unsaid },
 	[STAGE_HOLD] = { "hold", answer_hold, STAGE_ANSWER, NULL, answer_held },
 	[STAGE_ANSWER] = { "answer", answer_send, STAGE_RECORD, stage_told, answer_late },
 	[STAGE_RECORD] = { "record", stage_record, STAGE_GREET, NULL, NULL },

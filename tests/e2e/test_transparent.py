@@ -97,18 +97,23 @@ def test_http_goes_where_its_host_says_and_each_request_is_judged(led, way, upst
     assert sorted(r["kind"] for r in proxy.finals(4)) == ["http", "http", "transparent", "transparent"]
 
 
-def test_a_name_of_the_dns_door_is_reached_by_its_address(led, way, echo):
-    """Opaque, and the server may speak first: nothing but the address says where."""
-    proxy = led([tcp(NAME, echo.port)], dns=True)
+def resolved(way, name):
+    """The address that the DNS door gives for a name."""
     with netns.inside(way.box.fd), socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as sock:
         sock.settimeout(30)
         sock.connect(("8.8.8.8", 53))  # any server is weir
-        sock.send(query(NAME))
-        address = Answer(sock.recv(4096), asked_of(query(NAME))).addresses[0]
+        sock.send(query(name))
+        return Answer(sock.recv(4096), asked_of(query(name))).addresses[0]
+
+
+def test_a_name_of_the_dns_door_is_reached_by_its_address(led, way, echo):
+    """Opaque, and the server may speak first: nothing but the address says where."""
+    proxy = led([tcp(NAME, echo.port)], dns=True)
+    address = resolved(way, NAME)
     with way.box.connect(address, echo.port) as sock:
         sock.sendall(b"\0anything")
         assert sock.recv(100) == b"\0anything"
-    with way.box.connect("198.18.0.200", echo.port) as sock:  # nobody's
+    with way.box.connect("198.18.0.200", echo.port) as sock:  # nobody's; who waits to be spoken to hears the end soon
         assert sock.recv(100) == b""
     records = [r for r in proxy.finals(3) if r["kind"] == "transparent"]
     assert {r["reason"] for r in records} == {"ok", "ip_literal_not_allowed"}
@@ -132,6 +137,44 @@ def test_another_name_gets_nowhere_and_is_told_in_tls(led, way, dns):
     done = curl(way, "-k", "https://other.test/")
     assert done.returncode == 35 and "unrecognized name" in done.stderr, done.stderr
     assert proxy.finals(1)[0]["reason"] == "host_not_allowed" and not dns.asked()
+
+
+ALERT = b"\x15\x03\x03\x00\x02\x02"
+
+
+def said(sock, first):
+    """All that comes for these first bytes."""
+    sock.sendall(first)
+    answer = b""
+    while piece := sock.recv(4096):
+        answer += piece
+    return answer
+
+
+def test_a_refused_name_of_the_dns_door_is_told_in_the_language_of_the_client(led, way):
+    """Where it wants to go is known before its first byte, and how it can be told is not."""
+    proxy = led([https(NAME)], dns=True)
+    address = resolved(way, NAME)
+    with way.box.connect(address, 8443) as sock:
+        assert said(sock, hello.hello(NAME)) == ALERT + b"\x31"
+    with way.box.connect(address, 8080) as sock:
+        sock.sendall(b"GET /x HTTP/1.1")
+        told = said(sock, b"\r\nHost: %s\r\n\r\n" % NAME.encode())
+    assert told.startswith(b"HTTP/1.1 403 weir: port_not_allowed\r\n") and b"X-Weir-Request: " in told
+    assert b"\r\nConnection: close\r\n" in told and b"not on this port: %s:8080" % NAME.encode() in told
+    with way.box.connect(address, 22) as sock:  # SSH has no word for it
+        assert said(sock, b"SSH-2.0-x\r\n") == b""
+    records = [r for r in proxy.finals(4) if r["kind"] == "transparent"]
+    assert [(r["reason"], r.get("status")) for r in in_order(records)] == [("port_not_allowed", n) for n in (None, 403, None)]
+
+
+def test_an_address_of_the_dns_door_that_is_nobodys_is_told_too(led, way):
+    led([https(NAME)], dns=True)
+    with way.box.connect("198.18.0.200", 443) as sock:
+        assert said(sock, hello.hello(NAME)) == ALERT + b"\x31"
+    with way.box.connect("198.18.0.200", 80) as sock:
+        assert said(sock, b"GET / HTTP/1.1\r\nHost: %s\r\n\r\n" % NAME.encode()).startswith(
+            b"HTTP/1.1 403 weir: ip_literal_not_allowed\r\n")
 
 
 def test_an_address_of_the_clients_choice_counts_for_nothing(led, way, origin, net, site, authority):
