@@ -110,8 +110,9 @@ look(const void *arg, struct str text, struct hits *hits)
 
 	if (all->has_cards)
 		card_find(text, hits);
-	for (size_t at = prefilter_next(&all->filter, text, 0); at < text.n;
-	     at = prefilter_next(&all->filter, text, at)) {
+	struct prefilter_walk walk = prefilter_walk(&all->filter, text);
+	for (size_t at = prefilter_next(&walk, 0); at < text.n;
+	     at = prefilter_next(&walk, at)) {
 		size_t mark = mark_length(str_sub(text, at, text.n));
 
 		if (work > most) {
@@ -538,7 +539,7 @@ rules_new(size_t most)
 		abort();
 	pcre2_set_match_limit(all->context, MATCH_LIMIT);
 	pcre2_set_heap_limit(all->context, HEAP_LIMIT);
-	prefilter_add(&all->filter, STR("~r")); /* a mark */
+	prefilter_add(&all->filter, STR("~r"), false); /* a mark */
 	return all;
 }
 
@@ -546,7 +547,7 @@ static void
 add_rule(struct rules *all, struct rule r)
 {
 	all->rule[all->n++] = r;
-	prefilter_add(&all->filter, r.literal);
+	prefilter_add(&all->filter, r.literal, false);
 }
 
 /* Judged as it will be used, by itself. */

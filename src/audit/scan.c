@@ -627,11 +627,11 @@ scan_prefilter(struct prefilter *f)
 {
 	name_ends(f->name_ends);
 	for (size_t i = 0; i < LOOKS; i++) {
-		prefilter_add(f, str_of(looks[i].literal));
+		prefilter_add(f, str_of(looks[i].literal), false);
 		f->looks[(unsigned char)looks[i].literal[0]] |= (uint32_t)1 << i;
 	}
 	for (size_t i = 0; i < sizeof(likewise) / sizeof(likewise[0]); i++)
-		prefilter_add(f, str_of(likewise[i]));
+		prefilter_add(f, str_of(likewise[i]), false);
 }
 
 /* What stands at `at`, and where to go on. */
@@ -693,14 +693,15 @@ scan_text(struct scan *s, struct str text, size_t base, enum scan_as as)
 
 	if (is_undone_whole(&p))
 		return;
-	size_t at = prefilter_next(s->filter, text, 0);
+	struct prefilter_walk walk = prefilter_walk(s->filter, text);
+	size_t at = prefilter_next(&walk, 0);
 	while (at < text.n) {
 		if (at >= p.text.n)
 			begin_line(&p, at);
 		if (s->is_over)
 			return;
 		at = give_up(&p, look(&p, at));
-		at = prefilter_next(s->filter, text, at);
+		at = prefilter_next(&walk, at);
 	}
 	change_lane(s, 1);
 	scan_runs(&p, first);

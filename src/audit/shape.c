@@ -169,95 +169,6 @@ upper(char c)
 	return c >= 'a' && c <= 'z' ? (char)(c - 'a' + 'A') : c;
 }
 
-#define ANY (-1) /* byte */
-
-/* Groups of `even`. */
-#define EVEN_FIRST 0x80U /* whatever follows */
-#define EVEN_TWO 0x40U
-#define EVEN_THREE 0x20U
-#define EVEN_ODD_THREE 0x10U
-#define EVEN_GROUPS 4
-
-/* In any case of letters, when it is folded. */
-static void
-add_pair(
-    struct prefilter_pairs *to, int first, int second, bool is_folded, unsigned groups)
-{
-	if ((to->always & groups) == groups)
-		return;
-	if (first == ANY && second == ANY)
-		to->always |= (uint16_t)groups;
-	for (int a = first == ANY ? 0 : first; a <= (first == ANY ? 255 : first); a++)
-		for (int b = second == ANY ? 0 : second;
-		     b <= (second == ANY ? 255 : second); b++)
-			for (int cases = 0; cases < (is_folded ? 4 : 1); cases++)
-				to->groups[prefilter_pair((const char[2]){
-				    (cases & 1) != 0 ? upper((char)a) : (char)a,
-				    (cases & 2) != 0 ? upper((char)b) : (char)b })] |=
-				    (uint16_t)groups;
-}
-
-/* All that begin with the same two bytes are in one. */
-static unsigned
-group_of(struct str literal, unsigned groups)
-{
-	unsigned first = (unsigned char)literal.p[0];
-	unsigned second = (unsigned char)literal.p[1];
-
-	return 1U << (first + 3 * second) % groups;
-}
-
-/* The literal's bytes, four of them from `at` on; what is not of it may be any. */
-static void
-add_four(struct prefilter_pairs *to, struct str literal, int at, bool is_folded,
-    unsigned group)
-{
-	int byte[4];
-
-	for (int i = 0; i < 4; i++) {
-		int k = at + i;
-
-		byte[i] =
-		    k >= 0 && k < (int)literal.n ? (unsigned char)literal.p[k] : ANY;
-	}
-	add_pair(to, byte[0], byte[1], is_folded, group);
-	add_pair(to, byte[2], byte[3], is_folded, group << 8);
-}
-
-/* What is short has groups of its own: its pairs say little, least of all of others. */
-static void
-add_literal(struct prefilter *f, struct str literal, bool is_folded)
-{
-	static const struct {
-		unsigned exact, even, odd;
-	} short_ones[] = {
-		[1] = { PREFILTER_ONE, EVEN_FIRST, EVEN_FIRST },
-		[2] = { PREFILTER_TWO, EVEN_FIRST, EVEN_TWO },
-		[3] = { PREFILTER_THREE, EVEN_THREE, EVEN_ODD_THREE },
-	};
-	unsigned exact, even, odd;
-
-	if (literal.n < 4) {
-		exact = short_ones[literal.n].exact;
-		even = short_ones[literal.n].even;
-		odd = short_ones[literal.n].odd;
-	} else {
-		exact = group_of(literal, PREFILTER_GROUPS);
-		even = group_of(literal, EVEN_GROUPS);
-		odd = literal.n == 4 ? EVEN_THREE : even;
-	}
-	add_four(&f->pair, literal, 0, is_folded, exact);
-	add_four(&f->even, literal, 0, is_folded, even);
-	add_four(&f->even, literal, literal.n > 3 ? 1 : -1, is_folded, odd);
-}
-
-void
-prefilter_add(struct prefilter *f, struct str literal)
-{
-	assert(literal.n > 0);
-	add_literal(f, literal, false);
-}
-
 static bool
 is_folded(const struct rule *r)
 {
@@ -421,7 +332,8 @@ void
 shapes_prefilter(const struct shapes *s, struct prefilter *f)
 {
 	for (size_t i = 0; i < s->n; i++)
-		add_literal(f, s->literal[i].text, is_folded(&rules[s->literal[i].rule]));
+		prefilter_add(
+		    f, s->literal[i].text, is_folded(&rules[s->literal[i].rule]));
 }
 
 /*
@@ -664,7 +576,7 @@ static const struct {
 };
 
 /* A rule's vector with one of its literals in it. */
-#define LEAD 16 /* two of the prefilter's steps */
+#define LEAD PREFILTER_BLOCK /* so that it is tried at each place of a block */
 
 struct vector {
 	char text[VECTOR_MAX];
@@ -772,11 +684,12 @@ is_let_through(const struct prefilter *f, const struct vector *v)
 	memset(text, ' ', sizeof(text));
 	memcpy(text + LEAD, v->text, v->n);
 	for (size_t from = literal - LEAD; from <= literal; from++) {
-		size_t at = from;
+		struct prefilter_walk walk =
+		    prefilter_walk(f, (struct str){ text, LEAD + v->n + LEAD });
+		size_t at = prefilter_next(&walk, from);
 
-		while ((at = prefilter_next(
-			    f, (struct str){ text, LEAD + v->n + LEAD }, at)) < literal)
-			at++;
+		while (at < literal)
+			at = prefilter_next(&walk, at + 1);
 		if (at != literal)
 			return false;
 	}
