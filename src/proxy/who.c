@@ -422,11 +422,17 @@ sit_down_again(struct conn *c)
 static enum next
 inherit(struct conn *c)
 {
+	const struct caller *outer = c->outer->who;
 	enum session_answer a = SESSION_OK;
 
-	if (c->who == NULL)
+	if (outer == NULL)
 		return NEXT;
-	c->x->grant = grant_ref(c->who->grant);
+	c->x->grant = grant_ref(outer->grant);
+	if (c->who == NULL) /* refused his seat before: he is not nobody now */
+		return refuse(
+		    c, REASON_SESSION_INVALID, "the tunnel has lost its session");
+	if (c->who->deadline <= clock_wall_ms()) /* what streamed was let end */
+		return refuse(c, end_reason(c->who), "the session's time is over");
 	if (!is_still(c->who, c->x->grant, c->who->is_armed))
 		a = sit_down_again(c);
 	return a == SESSION_OK ? count_and_begin(c)

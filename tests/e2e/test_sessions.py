@@ -5,6 +5,7 @@ import hmac
 import json
 import os
 import subprocess
+import threading
 import time
 
 import pytest
@@ -353,6 +354,33 @@ def test_an_open_tunnel_ends_with_its_session(guarded, echo, connect, how, reaso
     assert (record["decision"], record["reason"], record["close"]) == ("allow", reason, "weir")
     answer = tunnel(connect(proxy), token, "raw.test:%d" % echo.port)
     assert answer.get("x-weir-reason") in (reason, "session_expired")
+
+
+def test_what_goes_on_in_grace_is_the_answer_and_nothing_after_it(guarded, upstream, connect):
+    go_on = threading.Event()
+
+    def serve(conn):
+        conn.recv()
+        conn.send(b"HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\no")
+        go_on.wait(WAIT)
+        conn.send(b"k")
+        conn.recv()
+    upstream.serve = serve
+    proxy, token = guarded(), tokens.mint(SECRET, "s1", budget={"vmSeconds": 3})
+    inside = connect(proxy)
+    assert tunnel(inside, token, NAME + ":80").status == 200
+    request = ("GET / HTTP/1.1\r\nHost: %s\r\n\r\n" % NAME).encode()
+    inside.send(request)
+    assert inside.read_until(lambda data: data.endswith(b"\r\n\r\no"))
+    with connect(proxy) as other:
+        wait_for(lambda: ask(other, token, "http://other.test/").get("x-weir-reason") == "session_time_exhausted",
+                 what="the session's end")
+    go_on.set()
+    answer = inside.response()
+    assert (answer.status, answer.body) == (200, b"ok")
+    inside.send(request)
+    is_refusal(inside.response(), 403, "session_time_exhausted")
+    assert len(upstream.conns) == 1
 
 
 # -- clients
