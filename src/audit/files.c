@@ -191,8 +191,9 @@ add(struct parts *all, struct part *p)
 	all->all[all->n++] = p;
 }
 
-/* A directory that cannot be listed may have any of them in it. */
-static void
+/* A directory that cannot be listed may have any of them in it.  False: there are more.
+ */
+static bool
 find_siblings(struct parts *all, const char *path)
 {
 	DIR *d = siblings_open(path);
@@ -203,13 +204,17 @@ find_siblings(struct parts *all, const char *path)
 		add(all, part_unread(sibling));
 		free(sibling);
 	}
-	while (d != NULL && all->n < AUDIT_FILES_MAX &&
+	while (d != NULL && all->n <= AUDIT_FILES_MAX &&
 	       (sibling = siblings_next(d, path)) != NULL) {
 		add(all, part_at(sibling));
 		free(sibling);
 	}
 	if (d != NULL)
 		closedir(d);
+	if (all->n <= AUDIT_FILES_MAX)
+		return true;
+	part_free(all->all[--all->n]);
+	return false;
 }
 
 /* ---- their order */
@@ -319,7 +324,7 @@ list(struct audit_files *f, const char *path, off_t size, int error)
 	struct part *own = f->own < 0 ? NULL : part_new(path, f->own, size);
 
 	add(&all, own);
-	find_siblings(&all, path);
+	f->is_short = !find_siblings(&all, path);
 	if (all.n > 1)
 		qsort(all.all + (own != NULL), all.n - (own != NULL),
 		    sizeof(struct part *), by_time);

@@ -22,6 +22,7 @@
 #include "audit/anchor.h"
 #include "audit/batch.h"
 #include "audit/checkpoint.h"
+#include "audit/files.h"
 #include "audit/resume.h"
 #include "audit/segments.h"
 #include "audit/siblings.h"
@@ -80,6 +81,7 @@ struct journal {
 	char *name;         /* of this weir */
 	struct signer *signer;
 	struct anchor anchor;
+	size_t files;                    /* of the log, when they were counted */
 	off_t segment;                   /* bytes of a file that is to be cut; 0: never */
 	msec cut_at;                     /* it could not be: not before */
 	msec retry_at, sync_at, look_at; /* 0: not */
@@ -300,6 +302,21 @@ uncut(struct journal *j, const char *to, int error)
 		log_error("the audit log stays where it was moved", "path", to);
 }
 
+/* Who keeps more files than are read is to hear of it before he looks for a record. */
+static void
+count_files(struct journal *j)
+{
+	size_t n = segments_count(j->batch.file.path);
+
+	count_add(COUNT_AUDIT_FILES, (int64_t)n - (int64_t)j->files);
+	j->files = n;
+	if (n > AUDIT_FILES_MAX)
+		log_warn("the audit log has more files than weir audit looks at: move "
+			 "the oldest to another directory",
+		    "path", j->batch.file.path, "files", NUM((int64_t)n), "most",
+		    NUM((int64_t)AUDIT_FILES_MAX));
+}
+
 /* Its last line is a checkpoint, the first of the next one names it. */
 static void
 cut(struct journal *j)
@@ -323,6 +340,7 @@ cut(struct journal *j)
 	segments_sync(j->batch.file.path);
 	log_info("the audit log was cut", "path", to);
 	free(to);
+	count_files(j);
 	flush(j);
 }
 
@@ -513,6 +531,7 @@ journal_new(const struct journal_options *o)
 static void
 journal_free(struct journal *j)
 {
+	count_add(COUNT_AUDIT_FILES, -(int64_t)j->files);
 	anchor_fini(&j->anchor);
 	signer_free(j->signer);
 	free(j->name);
@@ -534,8 +553,11 @@ journal_open(const struct journal_options *o)
 	if (j->is_null)
 		return j;
 	if ((error = logfile_open(&j->batch.file, j->path, o->uid, o->gid)) == 0 &&
-	    (error = resume(&j->batch, j->head)) == 0)
+	    (error = resume(&j->batch, j->head)) == 0) {
+		if (j->batch.file.is_regular)
+			count_files(j);
 		return j;
+	}
 	logfile_complain(o->path, error);
 	journal_free(j);
 	return NULL;

@@ -365,6 +365,20 @@ newest(const char *path)
 	return found;
 }
 
+size_t
+segments_count(const char *path)
+{
+	DIR *d = siblings_open(path);
+	size_t n = 1;
+	char *sibling;
+
+	for (; d != NULL && (sibling = siblings_next(d, path)) != NULL; n++)
+		free(sibling);
+	if (d != NULL)
+		closedir(d);
+	return n;
+}
+
 bool
 segments_last(const char *path, char **to, char head[static CHAIN_HEX])
 {

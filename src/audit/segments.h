@@ -31,6 +31,9 @@ int segments_cut(const char *path, usec now, char **to) MUST_CHECK;
  */
 bool segments_last(const char *path, char **to, char head[static CHAIN_HEX]);
 
+/* The file and whatever beside it may be of the same log. */
+size_t segments_count(const char *path);
+
 /* Renames it, and replaces nothing: 0, or errno. */
 int segments_move(const char *from, const char *to) MUST_CHECK;
 

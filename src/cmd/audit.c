@@ -450,8 +450,15 @@ run(size_t command, const struct audit_asked *o)
 
 	log_setup(LOG_WARN, LOG_TEXT); /* standard error is a person's here */
 	status = find_log(&log, &commands[command], o);
+	if (status == EXIT_YES && log.files.is_short)
+		fprintf(stderr,
+		    "weir audit: %s: it has more than %d files, and the others are not "
+		    "looked at: move some to another directory\n",
+		    log.path, AUDIT_FILES_MAX);
 	if (status == EXIT_YES)
 		status = commands[command].run(&log, o);
+	if (status == EXIT_YES && log.files.is_short)
+		status = EXIT_NOINPUT;
 	audit_files_free(&log.files);
 	settings_free(log.settings);
 	return status;

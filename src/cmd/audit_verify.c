@@ -389,7 +389,9 @@ verify(struct verifying *v)
 int
 audit_verify(struct audit_log *log, const struct audit_asked *o)
 {
-	struct verifying v = { .o = o, .log = log, .anchor = o->anchor };
+	struct verifying v = {
+		.o = o, .log = log, .anchor = o->anchor, .is_missing = log->files.is_short
+	};
 	int status;
 
 	if (o->anchor == NULL && log->settings != NULL)

@@ -4,6 +4,7 @@ import hashlib
 import itertools
 import json
 import os
+import shutil
 import signal
 import subprocess
 
@@ -311,6 +312,52 @@ def test_the_chain_goes_on_over_segments(weir, upstream, connect, key, tmp_path)
         assert first["event"] == "segment" and first["before"] == os.path.basename(older)
         assert first["head"] == first["prev"] == hashlib.sha256(lines_of(older)[-1]).hexdigest()
         assert os.path.getsize(older) > 4096
+
+
+def test_the_files_of_a_log_are_counted_when_it_is_cut_and_at_the_start(weir, upstream, connect):
+    proxy = weir([http(NAME)], dict(cut_config(), listen=proxy_and_health()))
+    assert proxy.metric("weir_audit_files") == 1
+    sock = connect(proxy)
+    while len(segments_or_none(proxy)) < 3:
+        assert get(sock).status == 200
+    wait_for(lambda: proxy.metric("weir_audit_files") == len(segments_or_none(proxy)), what="the count of files")
+    path = proxy.config["audit"]["path"]
+    proxy.stop()
+    for i in range(5):
+        shutil.copy(path, "%s.copy%d" % (path, i))
+    n = sum(name.startswith(os.path.basename(path)) for name in os.listdir(os.path.dirname(path)))
+    proxy.start()
+    assert proxy.metric("weir_audit_files") == n
+
+
+MOST = 65536
+
+
+@pytest.mark.plain
+def test_more_files_than_are_looked_at_are_said_by_all_who_should_look(weir, upstream, connect):
+    """Copies of one record will do; a file has no more than 65000 names."""
+    proxy = weir([http(NAME)])
+    assert get(connect(proxy)).status == 200
+    path = proxy.config["audit"]["path"]
+    proxy.stop()
+    for half in "ab":
+        shutil.copy(path, "%s.%s" % (path, half))
+        for i in range(MOST // 2 - 2 + (half == "b")):
+            os.link("%s.%s" % (path, half), "%s.%s%05d" % (path, half, i))
+
+    def told(*words):
+        done = subprocess.run([binary(), "audit", *words, path], capture_output=True, text=True, check=False, timeout=300)
+        return done.returncode, "more than %d files" % MOST in done.stderr, done.stdout
+    status, is_said, text = told("verify")
+    assert (status, is_said) == (0, False) and text.endswith("it is in order\n")
+    os.link(path + ".b", path + ".one-more")
+    status, is_said, text = told("verify")
+    assert (status, is_said) == (66, True) and text.endswith("what could be read is in order\n")
+    for word in ("tail", "stats"):
+        status, is_said, text = told(word)
+        assert (status, is_said) == (66, True) and text, word
+    proxy.start()
+    assert "more files than weir audit looks at" in proxy.log() and "files=%d" % (MOST + 1) in proxy.log()
 
 
 def test_what_began_some_segments_ago_is_lost_with_the_rest(weir, upstream, echo, connect):
