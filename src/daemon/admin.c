@@ -12,6 +12,7 @@
 #include "policy/token.h"
 #include "proxy/conn.h"
 #include "proxy/identity.h"
+#include "state/operator.h"
 #include "wire/json.h"
 
 #define BODY_MAX ((size_t)16384)

@@ -13,7 +13,7 @@
 #include "base/loop.h"
 #include "policy/claims.h"
 #include "proxy/recheck.h"
-#include "state/session.h"
+#include "state/seat.h"
 
 struct caller {
 	unsigned refs;

@@ -7,6 +7,7 @@
 #include <openssl/crypto.h>
 
 #include "policy/token.h"
+#include "state/operator.h"
 
 /* ---- grants ---- */
 

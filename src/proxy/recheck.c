@@ -7,6 +7,7 @@
 
 #include "base/count.h"
 #include "proxy/identity.h"
+#include "state/operator.h"
 
 static bool
 is_shared(const struct engine *e)

@@ -12,6 +12,7 @@
 #include "proxy/identity.h"
 #include "proxy/recheck.h"
 #include "proxy/remake.h"
+#include "state/operator.h"
 
 #define ASKS_MOST 2 /* of the store, for one exchange */
 #define LOOK_EVERY ((msec)3600000)

@@ -4,90 +4,12 @@
 #include "state/session.h"
 
 #include <assert.h>
-#include <pthread.h>
-#include <stdatomic.h>
 #include <stdlib.h>
-#include <string.h>
 
-#include "base/count.h"
-#include "base/map.h"
-#include "state/arms.h"
-#include "state/revoked.h"
+#include "state/session_row.h"
 #include "state/triple.h"
 
-#define SHARDS 64 /* a power of two */
-#define SHARD_MOST \
-	1024 /* beyond it whoever nobody holds makes room: the store knows it */
-#define SWEEP 4
 #define MINUTE_US INT64_C(60000000)
-#define WORDS \
-	4 /* tokens of one session of which it is known when the store was asked \
-	   */
-
-enum limit {
-	LIMIT_REQUESTS,
-	LIMIT_CONCURRENCY,
-	LIMIT_SESSION_TOKENS,
-	LIMIT_UPLOAD,
-	LIMITS
-};
-
-/* What may be used in one turn, as the newest token that limits a turn says. */
-struct turn_limits {
-	char *turn; /* NULL: no token has said anything */
-	int64_t gen;
-	int64_t calls, tokens;
-};
-
-/* When the store last said nothing against a token. */
-struct word {
-	uint64_t jti; /* by hash; 0: of a token that has none */
-	unix_ms at;   /* 0: never */
-};
-
-struct session {
-	struct list link; /* in its shard, least recently opened first */
-	struct sessions *all;
-	struct shard *shard;
-	atomic_int refs;
-
-	/* never changed */
-	char *key; /* owned, as are all texts */
-	size_t key_len;
-	char *issuer, *tenant, *sid, *sub;
-	struct session *parent; /* a reference; NULL: none */
-	unix_ms first_use;
-
-	/* under the shard's lock */
-	int64_t gen, limits_gen; /* the largest seen; what the limits are from */
-	char *turn;              /* the current one, or NULL */
-	char *source;            /* that holds it, or NULL */
-	unix_ms left;            /* when it was last seen there */
-	struct list seats;
-	size_t nseats;
-	struct turn_limits turn_limits;
-	void *grant;
-	struct word word[WORDS];
-
-	atomic_int ended; /* enum session_answer; SESSION_OK: it is not */
-	atomic_llong limit[LIMITS], vm_ms;
-	atomic_llong open, calls, tokens;
-	atomic_llong
-	    full_at; /* us: when a minute's requests are all there again (GCRA) */
-};
-
-struct shard {
-	pthread_mutex_t lock;
-	struct map sessions;
-	struct list list;
-};
-
-struct sessions {
-	struct session_ops ops;
-	struct shard shard[SHARDS];
-	struct arms arms;       /* its lock, and that of the next, are taken inside */
-	struct revoked revoked; /* a shard's, and never one inside the other */
-};
 
 const char *
 session_answer_text(enum session_answer a)
@@ -107,141 +29,6 @@ session_answer_text(enum session_answer a)
 	};
 
 	return a < SESSION_ANSWERS ? text[a] : text[SESSION_INVALID];
-}
-
-static struct shard *
-shard_of(struct sessions *all, struct str key)
-{
-	return &all->shard[hash_bytes(key) & (SHARDS - 1)];
-}
-
-static bool
-is_same(const char *have, struct str text)
-{
-	return have == NULL ? text.n == 0 : str_eq(str_of(have), text);
-}
-
-struct str
-session_name(const struct session *s)
-{
-	return (struct str){ s->key, s->key_len };
-}
-
-/* ---- the registry */
-
-struct sessions *
-sessions_new(const struct session_ops *ops)
-{
-	struct sessions *all = mem_zalloc(sizeof(*all));
-
-	all->ops = *ops;
-	for (size_t i = 0; i < SHARDS; i++) {
-		pthread_mutex_init(&all->shard[i].lock, NULL);
-		map_init(&all->shard[i].sessions);
-		list_init(&all->shard[i].list);
-	}
-	arms_init(&all->arms);
-	revoked_init(&all->revoked);
-	return all;
-}
-
-static void
-set_grant(struct session *s, void *grant)
-{
-	const struct session_ops *ops = &s->all->ops;
-
-	if (grant == s->grant || ops->ref == NULL || grant == NULL)
-		return;
-	ops->ref(grant);
-	if (s->grant != NULL)
-		ops->unref(s->grant);
-	s->grant = grant;
-}
-
-/* Nobody holds it, and it is in no table any more. */
-static void
-session_drop(struct session *s)
-{
-	assert(list_is_empty(&s->seats));
-	if (s->grant != NULL)
-		s->all->ops.unref(s->grant);
-	session_unref(s->parent);
-	free(s->turn_limits.turn);
-	free(s->key);
-	free(s->issuer);
-	free(s->tenant);
-	free(s->sid);
-	free(s->sub);
-	free(s->turn);
-	free(s->source);
-	free(s);
-}
-
-/* Children hold their parents: as often as it takes until none is left. */
-void
-sessions_free(struct sessions *all)
-{
-	bool is_more = all != NULL;
-
-	while (is_more) {
-		is_more = false;
-		for (size_t i = 0; i < SHARDS; i++) {
-			struct list *at, *next;
-			list_each_safe(at, next, &all->shard[i].list)
-			{
-				struct session *s = list_entry(at, struct session, link);
-				if (atomic_load(&s->refs) > 0)
-					continue;
-				list_remove(&s->link);
-				session_drop(s);
-				is_more = true;
-			}
-		}
-	}
-	if (all == NULL)
-		return;
-	for (size_t i = 0; i < SHARDS; i++) {
-		assert(list_is_empty(&all->shard[i].list));
-		map_fini(&all->shard[i].sessions, NULL);
-		pthread_mutex_destroy(&all->shard[i].lock);
-	}
-	arms_fini(&all->arms);
-	revoked_fini(&all->revoked);
-	free(all);
-}
-
-struct session *
-session_ref(struct session *s)
-{
-	atomic_fetch_add(&s->refs, 1);
-	return s;
-}
-
-/* It stays known; sweep() lets it go when there are too many. */
-void
-session_unref(struct session *s)
-{
-	if (s == NULL)
-		return;
-	int before = atomic_fetch_sub(&s->refs, 1);
-	assert(before > 0);
-	(void)before;
-}
-
-static void
-sweep(struct shard *shard)
-{
-	for (size_t i = 0; i < SWEEP && shard->sessions.n > SHARD_MOST; i++) {
-		struct session *s = list_entry(shard->list.next, struct session, link);
-
-		list_remove(&s->link);
-		if (atomic_load(&s->refs) > 0) {
-			list_append(&shard->list, &s->link);
-			continue;
-		}
-		map_del(&shard->sessions, session_name(s));
-		session_drop(s);
-	}
 }
 
 /* ---- limits: a lower one holds at once, a higher one only with a larger gen */
@@ -269,15 +56,6 @@ set_limits(
 	atomic_store(&s->vm_ms, is_newer ? vm_ms : lower(vm_ms, atomic_load(&s->vm_ms)));
 }
 
-static void
-replace_text(char **to, struct str text)
-{
-	if (is_same(*to, text))
-		return;
-	free(*to);
-	*to = text.n == 0 ? NULL : str_dup(text);
-}
-
 /*
  * A turn's limits are of that turn alone: where many run at once, the newest token may
  * be of another one, and says nothing of this.
@@ -287,14 +65,26 @@ set_turn_limits(
     struct session *s, struct str turn, int64_t gen, const struct session_limits *l)
 {
 	struct turn_limits *of = &s->turn_limits;
-	bool is_other = !is_same(of->turn, turn), is_newer = is_other || gen > of->gen;
+	bool is_other = !session_text_is(of->turn, turn),
+	     is_newer = is_other || gen > of->gen;
 
 	if (turn.n == 0 || (is_other && l->turn_calls < 0 && l->turn_tokens < 0))
 		return;
-	replace_text(&of->turn, turn);
+	session_text_set(&of->turn, turn);
 	of->gen = gen;
 	of->calls = is_newer ? l->turn_calls : lower(l->turn_calls, of->calls);
 	of->tokens = is_newer ? l->turn_tokens : lower(l->turn_tokens, of->tokens);
+}
+
+static void
+set_grant(struct session *s, void *grant)
+{
+	if (grant == s->grant || s->all->ref == NULL || grant == NULL)
+		return;
+	s->all->ref(grant);
+	if (s->grant != NULL)
+		s->all->unref(s->grant);
+	s->grant = grant;
 }
 
 /* Of this token, unless a newer one has spoken. */
@@ -334,7 +124,7 @@ session_limits(struct session *s, struct str turn)
 	};
 
 	pthread_mutex_lock(&s->shard->lock);
-	if (turn.n > 0 && is_same(s->turn_limits.turn, turn)) {
+	if (turn.n > 0 && session_text_is(s->turn_limits.turn, turn)) {
 		l.turn_calls = s->turn_limits.calls;
 		l.turn_tokens = s->turn_limits.tokens;
 	}
@@ -405,23 +195,24 @@ check_source(struct sessions *all, const struct session *s, const struct session
 static enum session_answer
 check_turn(const struct session *s, const struct session_ask *ask)
 {
-	if (ask->turn.n == 0 || is_same(s->turn, ask->turn) || ask->turns_concurrent)
+	if (ask->turn.n == 0 || session_text_is(s->turn, ask->turn) ||
+	    ask->turns_concurrent)
 		return SESSION_OK;
 	return s->turn == NULL ? SESSION_ASK_STORE : SESSION_TURN_ENDED;
 }
 
-/* Under the shard's lock: whoever revokes or disarms now comes before or after. */
-static enum session_answer
-check(struct sessions *all, const struct session *s, const struct session_ask *ask,
-    unix_ms now)
+/* Whoever revokes or disarms now comes before or after. */
+enum session_answer
+session_check(const struct session *s, const struct session_ask *ask, unix_ms now)
 {
+	struct sessions *all = s->all;
 	enum session_answer a;
 
 	if (revoked_has(&all->revoked, ask->tenant, ask->sid, ask->jti, now))
 		return SESSION_REVOKED;
-	if (!is_same(s->sub, ask->sub))
+	if (!session_text_is(s->sub, ask->sub))
 		return SESSION_OWNER_MISMATCH;
-	if (!is_same(s->parent == NULL ? NULL : s->parent->sid, ask->par))
+	if (!session_text_is(s->parent == NULL ? NULL : s->parent->sid, ask->par))
 		return SESSION_INVALID;
 	if ((a = standing(s, now)) != SESSION_OK)
 		return a;
@@ -435,11 +226,11 @@ check(struct sessions *all, const struct session *s, const struct session_ask *a
 	return check_turn(s, ask);
 }
 
-static void
-entered(struct session *s, const struct session_ask *ask, unix_ms now)
+void
+session_enter(struct session *s, const struct session_ask *ask, unix_ms now)
 {
 	if (ask->bind != SESSION_BIND_NONE)
-		replace_text(&s->source, ask->source);
+		session_text_set(&s->source, ask->source);
 	s->left = now;
 	take_limits(s, ask);
 	list_remove(&s->link);
@@ -452,7 +243,7 @@ session_open(struct sessions *all, const struct session_ask *ask, unix_ms now,
 {
 	char memory[TRIPLE_MAX];
 	struct str key = triple_make(memory, ask->issuer, ask->tenant, ask->sid);
-	struct shard *shard = shard_of(all, key);
+	struct shard *shard = sessions_shard(all, key);
 	enum session_answer a = SESSION_ASK_STORE;
 
 	if (ask->expires <= now)
@@ -462,8 +253,8 @@ session_open(struct sessions *all, const struct session_ask *ask, unix_ms now,
 		return SESSION_REVOKED;
 	pthread_mutex_lock(&shard->lock);
 	struct session *s = map_get(&shard->sessions, key);
-	if (s != NULL && (a = check(all, s, ask, now)) == SESSION_OK) {
-		entered(s, ask, now);
+	if (s != NULL && (a = session_check(s, ask, now)) == SESSION_OK) {
+		session_enter(s, ask, now);
 		*out = session_ref(s);
 	}
 	pthread_mutex_unlock(&shard->lock);
@@ -471,36 +262,6 @@ session_open(struct sessions *all, const struct session_ask *ask, unix_ms now,
 }
 
 /* ---- what the store said */
-
-/* Takes the reference to the parent. */
-static struct session *
-session_new(struct sessions *all, struct shard *shard, struct str key,
-    const struct session_ask *ask, struct str sid, struct session *parent,
-    unix_ms first_use)
-{
-	struct session *s = mem_zalloc(sizeof(*s));
-
-	s->all = all;
-	s->shard = shard;
-	s->key = str_dup(key);
-	s->key_len = key.n;
-	s->issuer = str_dup(ask->issuer);
-	s->tenant = str_dup(ask->tenant);
-	s->sid = str_dup(sid);
-	s->sub = str_dup(ask->sub);
-	s->parent = parent;
-	s->first_use = first_use;
-	s->gen = s->limits_gen = -1; /* until a token of its own is seen */
-	list_init(&s->seats);
-	for (size_t i = 0; i < LIMITS; i++)
-		atomic_init(&s->limit[i], SESSION_UNLIMITED);
-	atomic_init(&s->vm_ms, SESSION_UNLIMITED);
-	sweep(shard);
-	map_put(&shard->sessions, key, s);
-	count_add(COUNT_SESSIONS_OPENED, 1);
-	list_append(&shard->list, &s->link);
-	return s;
-}
 
 /* Found or made, locked: unlock its shard.  NULL: it is somebody else's, or has another
  * parent; nothing is locked.  Takes the reference to the parent. */
@@ -510,14 +271,15 @@ locked(struct sessions *all, const struct session_ask *ask, struct str sid,
 {
 	char memory[TRIPLE_MAX];
 	struct str key = triple_make(memory, ask->issuer, ask->tenant, sid);
-	struct shard *shard = shard_of(all, key);
+	struct shard *shard = sessions_shard(all, key);
 
 	pthread_mutex_lock(&shard->lock);
 	struct session *s = map_get(&shard->sessions, key);
 	if (s == NULL) {
-		s = session_new(all, shard, key, ask, sid, parent, first_use);
+		const struct session_parts of = { ask->issuer, ask->tenant, sid };
+		s = sessions_add(all, shard, key, &of, ask->sub, parent, first_use);
 		parent = NULL;
-	} else if (!is_same(s->sub, ask->sub) || s->parent != parent) {
+	} else if (!session_text_is(s->sub, ask->sub) || s->parent != parent) {
 		pthread_mutex_unlock(&shard->lock);
 		s = NULL;
 	}
@@ -563,20 +325,14 @@ learn_kin(struct sessions *all, const struct session_ask *ask,
 	return true;
 }
 
-static uint64_t
-jti_hash(struct str jti)
-{
-	return jti.n == 0 ? 0 : hash_bytes(jti);
-}
-
 /* Under the lock.  The oldest makes room: who is not found is asked after, never less. */
 static void
 confirm(struct session *s, struct str jti, unix_ms now)
 {
 	struct word *at = &s->word[0];
-	uint64_t hash = jti_hash(jti);
+	uint64_t hash = session_jti_hash(jti);
 
-	for (size_t i = 0; i < WORDS; i++) {
+	for (size_t i = 0; i < SESSION_WORDS; i++) {
 		if (s->word[i].at != 0 && s->word[i].jti == hash) {
 			at = &s->word[i];
 			break;
@@ -602,7 +358,7 @@ session_learn(struct sessions *all, const struct session_ask *ask,
 	take_limits(s, ask);
 	/* an answer that comes late says nothing of what has begun since */
 	if (ask->turn.n > 0 && !ask->turns_concurrent && gen >= s->gen)
-		replace_text(&s->turn, ask->turn);
+		session_text_set(&s->turn, ask->turn);
 	if (gen > s->gen)
 		s->gen = gen;
 	confirm(s, ask->jti, now);
@@ -613,11 +369,11 @@ session_learn(struct sessions *all, const struct session_ask *ask,
 bool
 session_is_stale(struct session *s, struct str jti, unix_ms now, int64_t most_ms)
 {
-	uint64_t hash = jti_hash(jti);
+	uint64_t hash = session_jti_hash(jti);
 	bool is_fresh = false;
 
 	pthread_mutex_lock(&s->shard->lock);
-	for (size_t i = 0; i < WORDS && !is_fresh; i++) {
+	for (size_t i = 0; i < SESSION_WORDS && !is_fresh; i++) {
 		const struct word *w = &s->word[i];
 		/* one of tomorrow is worth nothing: the clock was set back */
 		is_fresh =
@@ -651,7 +407,7 @@ session_grant(struct session *s)
 	pthread_mutex_lock(&s->shard->lock);
 	void *grant = s->grant;
 	if (grant != NULL)
-		s->all->ops.ref(grant);
+		s->all->ref(grant);
 	pthread_mutex_unlock(&s->shard->lock);
 	return grant;
 }
@@ -662,17 +418,6 @@ session_root(struct session *s)
 	while (s->parent != NULL)
 		s = s->parent;
 	return s;
-}
-
-struct session_parts
-session_name_parts(struct str name)
-{
-	struct session_parts p;
-
-	p.issuer = triple_take(&name);
-	p.tenant = triple_take(&name);
-	p.sid = triple_take(&name);
-	return p;
 }
 
 int64_t
@@ -777,298 +522,5 @@ session_used(struct session *s, int64_t tokens)
 	for (; s != NULL; s = s->parent) {
 		atomic_fetch_add(&s->calls, 1);
 		atomic_fetch_add(&s->tokens, tokens);
-	}
-}
-
-/* ---- presence */
-
-static uint64_t
-arm_hash(struct str source)
-{
-	return hash_bytes(source) | 1;
-}
-
-enum session_answer
-seat_take(struct seat *seat, struct session *s, const struct session_ask *ask,
-    unix_ms now, void (*told)(void *arg, enum session_answer why), void *arg)
-{
-	enum session_answer a;
-
-	pthread_mutex_lock(&s->shard->lock);
-	if ((a = check(s->all, s, ask, now)) == SESSION_OK) {
-		entered(s, ask, now);
-		*seat = (struct seat){ .session = session_ref(s),
-			.jti = jti_hash(ask->jti),
-			.arm = ask->is_armed ? arm_hash(ask->source) : 0,
-			.told = told,
-			.arg = arg };
-		list_append(&s->seats, &seat->link);
-		if (s->nseats++ == 0)
-			count_add(COUNT_SESSIONS_OPEN, 1);
-	}
-	pthread_mutex_unlock(&s->shard->lock);
-	assert(a != SESSION_ASK_STORE); /* it was asked before, and said so */
-	return a;
-}
-
-/* Under the lock. */
-static void
-unseat(struct session *s, struct seat *seat)
-{
-	if (list_is_empty(&seat->link))
-		return;
-	list_remove(&seat->link);
-	if (--s->nseats == 0)
-		count_add(COUNT_SESSIONS_OPEN, -1);
-}
-
-void
-seat_leave(struct seat *seat, unix_ms now)
-{
-	struct session *s = seat->session;
-
-	if (s == NULL)
-		return;
-	pthread_mutex_lock(&s->shard->lock);
-	unseat(s, seat);
-	s->left = now;
-	pthread_mutex_unlock(&s->shard->lock);
-	seat->session = NULL;
-	session_unref(s);
-}
-
-/* Under the lock; those of that token and that arm, or of any (0). */
-static size_t
-tell(struct session *s, uint64_t jti, uint64_t arm, enum session_answer why)
-{
-	struct list *at, *next;
-	size_t n = 0;
-
-	list_each_safe(at, next, &s->seats)
-	{
-		struct seat *seat = list_entry(at, struct seat, link);
-		if ((jti != 0 && seat->jti != jti) || (arm != 0 && seat->arm != arm))
-			continue;
-		unseat(s, seat);
-		seat->told(seat->arg, why);
-		n++;
-	}
-	return n;
-}
-
-/* ---- what operators do */
-
-/* fn on every session, each under its lock; the sum of what it returns. */
-struct walking {
-	struct str tenant, name;
-	uint64_t jti;
-	struct str source;
-};
-
-static size_t
-each_session(struct sessions *all,
-    size_t (*fn)(struct session *s, const struct walking *w), const struct walking *w)
-{
-	size_t sum = 0;
-
-	for (size_t i = 0; i < SHARDS; i++) {
-		struct list *at;
-		pthread_mutex_lock(&all->shard[i].lock);
-		list_each(at, &all->shard[i].list) sum +=
-		    fn(list_entry(at, struct session, link), w);
-		pthread_mutex_unlock(&all->shard[i].lock);
-	}
-	return sum;
-}
-
-static size_t
-mark_revoked(struct session *s, const struct walking *w)
-{
-	if (is_same(s->tenant, w->tenant) && is_same(s->sid, w->name))
-		atomic_store(&s->ended, SESSION_REVOKED);
-	return 0;
-}
-
-static size_t
-tell_ended(struct session *s, const struct walking *w)
-{
-	(void)w;
-	for (const struct session *at = s; at != NULL; at = at->parent)
-		if (atomic_load(&at->ended) != SESSION_OK)
-			return tell(s, 0, 0, SESSION_REVOKED);
-	return 0;
-}
-
-static size_t
-tell_token(struct session *s, const struct walking *w)
-{
-	return is_same(s->tenant, w->tenant) ? tell(s, w->jti, 0, SESSION_REVOKED) : 0;
-}
-
-static size_t
-tell_detached(struct session *s, const struct walking *w)
-{
-	if (!is_same(s->tenant, w->tenant) || !is_same(s->sid, w->name))
-		return 0;
-	replace_text(&s->source, STR_NONE);
-	return tell(s, 0, 0, SESSION_NOT_ATTACHED);
-}
-
-size_t
-sessions_revoke(
-    struct sessions *all, struct str tenant, struct str sid, unix_ms until, unix_ms now)
-{
-	const struct walking w = { .tenant = tenant, .name = sid };
-
-	revoked_session(&all->revoked, tenant, sid, until, now);
-	(void)each_session(all, mark_revoked, &w);
-	return each_session(all, tell_ended, &w); /* sub-agents, too */
-}
-
-size_t
-sessions_revoke_token(
-    struct sessions *all, struct str tenant, struct str jti, unix_ms until, unix_ms now)
-{
-	const struct walking w = { .tenant = tenant, .jti = hash_bytes(jti) };
-
-	revoked_token(&all->revoked, tenant, jti, until, now);
-	return each_session(all, tell_token, &w);
-}
-
-size_t
-sessions_detach(struct sessions *all, struct str tenant, struct str sid)
-{
-	const struct walking w = { .tenant = tenant, .name = sid };
-
-	return each_session(all, tell_detached, &w);
-}
-
-/* ---- arms */
-
-/* All that the source holds; where sessions are bound to none, what came by the arm. */
-static size_t
-tell_disarmed(struct session *s, const struct walking *w)
-{
-	if (!str_eq(session_name(s), w->name))
-		return 0;
-	if (!is_same(s->source, w->source))
-		return tell(s, 0, arm_hash(w->source), SESSION_NOT_ATTACHED);
-	replace_text(&s->source, STR_NONE);
-	return tell(s, 0, 0, SESSION_NOT_ATTACHED);
-}
-
-/* Takes the arm, which stood for the source until now. */
-static void
-end_arm(struct sessions *all, struct str source, struct arm *a, struct str key)
-{
-	const struct walking w = { .name = arm_session(a), .source = source };
-
-	if (!str_eq(w.name, key))
-		(void)each_session(all, tell_disarmed, &w);
-	arm_free(a);
-}
-
-bool
-sessions_arm_told(struct sessions *all, struct str source, struct str token,
-    const struct session_ask *of, unix_ms until, unix_ms now, uint64_t seen)
-{
-	char memory[TRIPLE_MAX];
-	struct str key = triple_make(memory, of->issuer, of->tenant, of->sid);
-	const struct arm_order order = { .source = source,
-		.token = token,
-		.session = key,
-		.until_ms = until,
-		.ends_ms = of->expires };
-	struct arm *old;
-
-	if (!arms_put(&all->arms, &order, seen, now, &old))
-		return false;
-	if (old != NULL)
-		end_arm(all, source, old, key);
-	return true;
-}
-
-void
-sessions_arm(struct sessions *all, struct str source, struct str token,
-    const struct session_ask *of, unix_ms until, unix_ms now)
-{
-	bool is_done = sessions_arm_told(all, source, token, of, until, now, ARMS_LATEST);
-
-	assert(is_done);
-	(void)is_done;
-}
-
-bool
-sessions_disarm(struct sessions *all, struct str source)
-{
-	struct arm *old;
-
-	if (!arms_take(&all->arms, source, ARMS_LATEST, &old) || old == NULL)
-		return false;
-	end_arm(all, source, old, STR_NONE);
-	return true;
-}
-
-bool
-sessions_disarm_told(struct sessions *all, struct str source, unix_ms now, uint64_t seen)
-{
-	struct arm *old;
-
-	if (!arms_miss(&all->arms, source, seen, now, &old))
-		return false;
-	if (old != NULL)
-		end_arm(all, source, old, STR_NONE);
-	return true;
-}
-
-uint64_t
-sessions_arm_changes(struct sessions *all, struct str source)
-{
-	return arms_changes(&all->arms, source);
-}
-
-bool
-sessions_arm_is_stale(
-    struct sessions *all, struct str source, unix_ms now, int64_t most_ms)
-{
-	return arms_are_stale(&all->arms, source, now, most_ms);
-}
-
-bool
-sessions_armed(struct sessions *all, struct str source, unix_ms now, struct buf *to)
-{
-	return arms_token(&all->arms, source, now, to);
-}
-
-/* ---- looking at all */
-
-void
-sessions_each(struct sessions *all, struct str tenant,
-    void (*fn)(void *arg, const struct session_view *v), void *arg)
-{
-	for (size_t i = 0; i < SHARDS; i++) {
-		struct list *at;
-		pthread_mutex_lock(&all->shard[i].lock);
-		list_each(at, &all->shard[i].list)
-		{
-			const struct session *s = list_entry(at, struct session, link);
-			const struct session_view v = {
-				.issuer = str_of(s->issuer),
-				.tenant = str_of(s->tenant),
-				.sid = str_of(s->sid),
-				.sub = str_of(s->sub),
-				.turn = str_of(s->turn),
-				.source = str_of(s->source),
-				.first_use = s->first_use,
-				.open = atomic_load(&s->open),
-				.seats = (int64_t)s->nseats,
-				.calls = atomic_load(&s->calls),
-				.tokens = atomic_load(&s->tokens),
-				.is_ended = atomic_load(&s->ended) != SESSION_OK,
-			};
-			if (tenant.n == 0 || str_eq(tenant, v.tenant))
-				fn(arg, &v);
-		}
-		pthread_mutex_unlock(&all->shard[i].lock);
 	}
 }

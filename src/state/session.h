@@ -13,35 +13,20 @@
  * session_learn().  So the store is asked once for a session and once for each new turn,
  * and a session that is known goes on while the store is away.
  *
- * Sharded by session: a mutex for an open, then atomics.  Any thread.  Times are
- * milliseconds since 1970.
+ * The table is sessions.h's.  Its mutex is taken for an open, then atomics.  Any thread.
+ * Times are milliseconds since 1970.
  */
 #ifndef WEIR_STATE_SESSION_H
 #define WEIR_STATE_SESSION_H
 
-#include "base/list.h"
-#include "base/str.h"
-
-typedef int64_t unix_ms;
+#include "state/sessions.h"
 
 #define SESSION_ANCESTORS 8
-#define SESSION_UNLIMITED INT64_C(-1)
 #define SESSION_FOREVER INT64_MAX
 #define SESSION_DETACH_MS 60000
 
-struct sessions; /* the registry */
-struct session;  /* one session; counted */
-
 /* sessions.bind and sessions.turns */
 enum session_bind { SESSION_BIND_FIRST, SESSION_BIND_ARMED, SESSION_BIND_NONE };
-
-struct session_ops { /* of `grant` below; all NULL: it is never kept */
-	void (*ref)(void *grant);
-	void (*unref)(void *grant);
-};
-
-struct sessions *sessions_new(const struct session_ops *ops);
-void sessions_free(struct sessions *all); /* every session has been put back */
 
 enum session_answer {
 	SESSION_OK,
@@ -88,8 +73,6 @@ struct session_ask {
  */
 enum session_answer session_open(struct sessions *all, const struct session_ask *ask,
     unix_ms now, struct session **out) MUST_CHECK;
-struct session *session_ref(struct session *s);
-void session_unref(struct session *s); /* NULL is fine */
 
 /* A session as the store knows it: what its newest token said. */
 struct session_kin {
@@ -134,13 +117,6 @@ size_t session_ancestors(
 void *session_grant(struct session *s); /* the newest seen; a reference, or NULL */
 /* The first ancestor, or itself; borrowed likewise. */
 struct session *session_root(struct session *s);
-/* Bytes that no other session has; they may be any. */
-struct str session_name(const struct session *s);
-struct session_parts {
-	struct str issuer, tenant, sid;
-};
-/* What such bytes say; borrows from them. */
-struct session_parts session_name_parts(struct str name);
 /* What holds now in this turn, whatever an older token says; each as it was at some
  * moment.  The turn's are unlimited when the newest to limit one was of another turn. */
 struct session_limits session_limits(struct session *s, struct str turn);
@@ -158,71 +134,12 @@ void session_end(struct session *s);
 /* One model call was settled.  For operators to see: what it may use the ledger knows. */
 void session_used(struct session *s, int64_t tokens);
 
-/* ---- presence: what keeps a source attached, and is told when it must end */
+/* ---- for state/seat, under the lock of the session's shard */
 
-/*
- * Embedded in a connection.  `told` runs at most once, on the thread that revokes,
- * detaches or disarms, with the session's lock held: it only posts to the connection's
- * loop.  After seat_leave() has returned it does not run any more.
- */
-struct seat {
-	struct list link;
-	struct session *session;
-	uint64_t jti; /* by hash; 0: none */
-	uint64_t arm; /* the source by whose arm it came, by hash; 0: by none */
-	void (*told)(void *arg, enum session_answer why);
-	void *arg;
-};
-/* For the ask that opened `s`.  Anything but SESSION_OK: since then it was ended,
- * disarmed or taken over, or its token revoked; the seat is not taken. */
-enum session_answer seat_take(struct seat *seat, struct session *s,
-    const struct session_ask *ask, unix_ms now,
-    void (*told)(void *arg, enum session_answer why), void *arg) MUST_CHECK;
-void seat_leave(struct seat *seat, unix_ms now); /* fine when it is not taken */
-
-/* ---- what operators do; each ends the seats it concerns and returns how many */
-
-/* Of every issuer; sub-agents with it.  Remembered until `until`. */
-size_t sessions_revoke(
-    struct sessions *all, struct str tenant, struct str sid, unix_ms until, unix_ms now);
-size_t sessions_revoke_token(
-    struct sessions *all, struct str tenant, struct str jti, unix_ms until, unix_ms now);
-/* The source lets go; the next one that comes owns it. */
-size_t sessions_detach(struct sessions *all, struct str tenant, struct str sid);
-
-/* ---- arms: a source that speaks for a session without carrying its token */
-
-/* The token's text is wiped when the arm goes, or its time is over and somebody looks.  A
- * new arm for a source ends the old one, and the seats it had, unless it is for the same
- * session. */
-void sessions_arm(struct sessions *all, struct str source, struct str token,
-    const struct session_ask *of, unix_ms until, unix_ms now);
-bool sessions_disarm(struct sessions *all, struct str source);
-/* Whoever asks the store whether a source is armed notes this before. */
-uint64_t sessions_arm_changes(struct sessions *all, struct str source);
-/* What it answered to that: one is armed, or (at its `now`) none is, which ends what the
- * arm had opened unless its time was over before.  False: somebody has changed it since
- * `seen`, so nothing was done; ask again. */
-bool sessions_arm_told(struct sessions *all, struct str source, struct str token,
-    const struct session_ask *of, unix_ms until, unix_ms now, uint64_t seen) MUST_CHECK;
-bool sessions_disarm_told(
-    struct sessions *all, struct str source, unix_ms now, uint64_t seen) MUST_CHECK;
-/* It is armed, and the last word on that is older. */
-bool sessions_arm_is_stale(
-    struct sessions *all, struct str source, unix_ms now, int64_t most_ms) MUST_CHECK;
-/* Appends the token's text; false: this source is not armed. */
-bool sessions_armed(struct sessions *all, struct str source, unix_ms now, struct buf *to);
-
-/* ---- for /sessions and the log */
-
-struct session_view {
-	struct str issuer, tenant, sid, sub, turn, source;
-	unix_ms first_use;
-	int64_t open, seats, calls, tokens;
-	bool is_ended;
-};
-/* Under the shard's lock: copy, do not call back.  tenant empty: all. */
-void sessions_each(struct sessions *all, struct str tenant,
-    void (*fn)(void *arg, const struct session_view *v), void *arg);
+/* What session_open() asks of a session that is known; and where that is in order, what
+ * the ask says is taken. */
+enum session_answer session_check(
+    const struct session *s, const struct session_ask *ask, unix_ms now) MUST_CHECK;
+void session_enter(struct session *s, const struct session_ask *ask, unix_ms now);
 
 #endif

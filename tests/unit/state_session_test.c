@@ -2,7 +2,8 @@
  * A session is its owner's, on one source, in one turn, in time; and what it uses is
  * counted for it and whoever it descends from.
  */
-#include "state/session.h"
+#include "state/operator.h"
+#include "state/seat.h"
 
 #include <pthread.h>
 #include <sched.h>
