@@ -12,8 +12,7 @@
 
 #define USERINFO_MAX 1024
 #define HOST_MAX 255
-#define GLANCE (NAME_NUMBER_MAX + 2) /* of a name, before it is read */
-#define BLOCK_COST 64                /* where a private key may begin */
+#define BLOCK_COST 64 /* where a private key may begin */
 
 static const char why_key[] = "the key before it";
 static const char why_option[] = "the option before it";
@@ -23,18 +22,12 @@ static const char why_userinfo[] = "it is a URL's userinfo";
 static const char why_line[] = "its place in a line of a password file";
 static const char why_pem[] = "it is a private key's block";
 
-/* The n of "\n" before a name is no letter of it, nor is what a name cannot end with. */
-static bool
-may_be_key(const struct piece *p, size_t at)
+bool
+look_may_be_key_in_doubt(const struct piece *p, size_t at)
 {
-	const char *c = p->text.p + at;
+	char last = at > 0 ? p->text.p[at - 1] : '\0';
 
-	if (at < 3 || !ascii_is_alnum(c[-1]) || !ascii_is_alnum(c[-2]) || c[-3] == '%' ||
-	    c[-1] == 'm') /* quotes, blanks, colours, codes: not in a hurry */
-		return at > 0 && (is_name_byte(c[-1]) || has_byte("\"'` \t]*+?", c[-1]));
-	size_t seen = at < GLANCE ? at : GLANCE;
-	return name_may_be_kind(
-	    p->scan->filter->name_ends, (struct str){ c - seen, seen });
+	return is_name_byte(last) || (last != '\0' && has_byte("\"'` \t]*+?", last));
 }
 
 /* password={"a": "b"}: all that is inside. */
@@ -113,7 +106,7 @@ look_key(struct piece *p, size_t at)
 	struct value v;
 	size_t end;
 
-	if (!may_be_key(p, at) || !key_before(p->text, at, &key))
+	if (!key_before(p->text, at, &key))
 		return 0;
 	const char *kind = key_kind(p, &key);
 	if (kind == NULL && (kind = list_kind(p, &key, at)) == NULL)
@@ -396,7 +389,7 @@ look_pair(struct piece *p, size_t at)
 	struct key key;
 	struct value v;
 
-	size_t seen = at - p->line < GLANCE ? at - p->line : GLANCE;
+	size_t seen = at - p->line < LOOK_GLANCE ? at - p->line : LOOK_GLANCE;
 
 	if (!name_may_be_kind(
 		p->scan->filter->name_ends, str_sub(p->text, at - seen, seen)) ||

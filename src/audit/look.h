@@ -23,7 +23,7 @@ size_t look_userinfo(struct piece *p, size_t at);    /* ://user:password@ */
 size_t look_escaped_userinfo(struct piece *p, size_t at); /* :\/\/user:password@ */
 size_t look_pgpass(struct piece *p, size_t at); /* host:5432:base:user:password */
 size_t look_netrc(struct piece *p, size_t at);  /* a line that is "password VALUE" */
-size_t look_key(struct piece *p, size_t at);    /* the = or : behind a key */
+size_t look_key(struct piece *p, size_t at);    /* the = or : behind a key, perhaps */
 
 /*
  * The value of a key whose name says `kind`: all of it but an Authorization scheme is
@@ -31,5 +31,35 @@ size_t look_key(struct piece *p, size_t at);    /* the = or : behind a key */
  */
 bool look_value(struct scan *s, const char *kind, const char *why, struct str value,
     size_t base, enum span_code code);
+
+/* A glance, where colons are many: a port or a star must follow the one at `at`. */
+static inline bool
+look_may_be_port(struct str text, size_t at)
+{
+	const char *c = text.p + at;
+
+	return at + 4 < text.n &&
+	       (c[1] == '*' || (ascii_is_digit(c[1]) && ascii_is_digit(c[3])));
+}
+
+#define LOOK_GLANCE (NAME_NUMBER_MAX + 2) /* bytes of a name, before it is read */
+
+/* Where quotes, blanks, colours or codes stand before the = or :, nobody is in a hurry.
+ */
+bool look_may_be_key_in_doubt(const struct piece *p, size_t at);
+
+/* A glance, where = and : are many; the n of "\n" before a name is no letter of it. */
+static inline bool
+look_may_be_key(const struct piece *p, size_t at)
+{
+	const char *c = p->text.p + at;
+
+	if (at < 3 || !ascii_is_alnum(c[-1]) || !ascii_is_alnum(c[-2]) || c[-3] == '%' ||
+	    c[-1] == 'm')
+		return look_may_be_key_in_doubt(p, at);
+	size_t seen = at < LOOK_GLANCE ? at : LOOK_GLANCE;
+	return name_may_be_kind(
+	    p->scan->filter->name_ends, (struct str){ c - seen, seen });
+}
 
 #endif

@@ -148,8 +148,6 @@ last_places(const struct prefilter *f, struct str text)
 static uint64_t
 block_at(const struct prefilter_walk *w)
 {
-	if (w->block >= w->text.n)
-		return 0;
 	if (w->text.n - w->block >= READS)
 		return places(w->filter, w->text.p + w->block);
 	return last_places(w->filter, str_sub(w->text, w->block, w->text.n - w->block));
@@ -164,18 +162,14 @@ prefilter_walk(const struct prefilter *f, struct str text)
 }
 
 size_t
-prefilter_next(struct prefilter_walk *w, size_t at)
+prefilter_seek(struct prefilter_walk *w, size_t at)
 {
-	size_t in = at - w->block;
-	uint64_t bits = in < PREFILTER_BLOCK ? w->bits & ~(uint64_t)0 << in : 0;
+	bool is_next = at - w->block < PREFILTER_BLOCK;
 
-	if (bits == 0) {
-		w->block = in < PREFILTER_BLOCK ? w->block + PREFILTER_BLOCK : at;
-		while ((bits = w->bits = block_at(w)) == 0) {
-			w->block += PREFILTER_BLOCK;
-			if (w->block >= w->text.n)
-				return w->text.n;
-		}
-	}
-	return w->block + (size_t)__builtin_ctzll(bits);
+	w->block = is_next ? w->block + PREFILTER_BLOCK : at;
+	for (; w->block < w->text.n; w->block += PREFILTER_BLOCK)
+		if ((w->bits = block_at(w)) != 0)
+			return w->block + (size_t)__builtin_ctzll(w->bits);
+	w->bits = 0;
+	return w->text.n;
 }

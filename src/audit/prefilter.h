@@ -69,7 +69,17 @@ struct prefilter_walk {
 };
 
 struct prefilter_walk prefilter_walk(const struct prefilter *f, struct str text);
+size_t prefilter_seek(struct prefilter_walk *w, size_t at); /* behind the block */
+
 /* The next place at or behind `at`, which never goes back, or the text's end. */
-size_t prefilter_next(struct prefilter_walk *w, size_t at);
+static inline size_t
+prefilter_next(struct prefilter_walk *w, size_t at)
+{
+	size_t in = at - w->block;
+	uint64_t bits = in < PREFILTER_BLOCK ? w->bits & ~(uint64_t)0 << in : 0;
+
+	return bits != 0 ? w->block + (size_t)__builtin_ctzll(bits)
+			 : prefilter_seek(w, at);
+}
 
 #endif

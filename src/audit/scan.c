@@ -67,6 +67,13 @@ begin_line(struct piece *p, size_t at)
 	piece_budget(p->scan, p->base + p->line, end - p->line);
 }
 
+/* Nearly always nothing is to be given up. */
+static inline bool
+goes_on(const struct piece *p)
+{
+	return !piece_is_costly(p->scan) && p->scan->spans->n - p->marks <= SCAN_MARKS;
+}
+
 /*
  * Asked as soon as something was looked at, so that what stands in other lines does not
  * matter.  A line that costs too much is masked whole, since what would be left of it
@@ -331,6 +338,8 @@ pairs_end(struct str text, size_t at, char mark)
 	return at > 0 ? at - 1 : 0;
 }
 
+#define PAIRS_MIN (CODED_MIN / 2 * 3 - 1) /* bytes of so many digits */
+
 /* 41:42:43..., 41-42-43...: what the pairs around the mark at `at` say; where they end,
  * or 0: there are too few. */
 static size_t
@@ -340,11 +349,10 @@ look_pairs(struct piece *p, size_t at)
 	char mark = text.p[at];
 	struct buf digits;
 
-	if (at < p->line + 2 || at + 3 >= text.n || text.p[at + 3] != mark ||
-	    !ascii_is_hex(text.p[at + 1]) || p->scan->depth == SCAN_DEPTH)
+	if (at < p->line + 2 || p->scan->depth == SCAN_DEPTH)
 		return 0;
 	size_t from = at - 2, to = pairs_end(text, from, mark);
-	if (to < from + CODED_MIN / 2 * 3 - 1)
+	if (to < from + PAIRS_MIN)
 		return 0;
 	buf_init(&digits, to - from);
 	digits.is_secret = true;
@@ -355,6 +363,14 @@ look_pairs(struct piece *p, size_t at)
 	return to;
 }
 
+/* A glance, where marks are many: two more must follow at the same distance. */
+static inline bool
+may_be_pairs(struct str text, size_t at)
+{
+	return at + PAIRS_MIN <= text.n + 2 && text.p[at + 3] == text.p[at] &&
+	       text.p[at + 6] == text.p[at];
+}
+
 static bool
 decode_pairs(struct piece *p, size_t from, size_t to)
 {
@@ -362,7 +378,7 @@ decode_pairs(struct piece *p, size_t from, size_t to)
 	size_t marks = p->scan->spans->n, end;
 
 	for (size_t at = from + 2; at + 3 < to; at++)
-		if (text[at] == '-' && text[at + 3] == '-' &&
+		if (text[at] == '-' && may_be_pairs(p->text, at) &&
 		    (end = look_pairs(p, at)) > 0)
 			at = end;
 	return p->scan->spans->n > marks;
@@ -455,6 +471,18 @@ run_bytes(const char *p)
 }
 #endif
 
+/* The same for those from `at` on; what is behind the text's end is no digit. */
+static inline uint64_t
+run_bytes_within(struct str text, size_t at)
+{
+	char last[RUN_WINDOW] = { 0 };
+
+	if (text.n - at >= RUN_WINDOW)
+		return run_bytes(text.p + at);
+	memcpy(last, text.p + at, text.n - at);
+	return run_bytes(last);
+}
+
 /* A bit for each place where RANDOM_MIN bits begin that are all set. */
 static uint64_t
 runs_in(uint64_t bits)
@@ -468,21 +496,35 @@ runs_in(uint64_t bits)
 	return bits & bits >> 4;
 }
 
+/* How many bits are set at either end. */
+static inline size_t
+set_first(uint64_t bits)
+{
+	return bits == UINT64_MAX ? RUN_WINDOW : (size_t)__builtin_ctzll(~bits);
+}
+
+static inline size_t
+set_last(uint64_t bits)
+{
+	return bits == UINT64_MAX ? RUN_WINDOW : (size_t)__builtin_clzll(~bits);
+}
+
 /* The first place at or behind `at` where RANDOM_MIN digits stand, or the text's end. */
 static size_t
 next_run(struct str text, size_t at)
 {
-	char last[RUN_WINDOW] = { 0 };
-	uint64_t runs;
+	size_t before = 0; /* digits that the last window ends with */
 
-	for (; at + RUN_WINDOW <= text.n; at += RUN_WINDOW - RANDOM_MIN + 1)
-		if ((runs = runs_in(run_bytes(text.p + at))) != 0)
+	for (; at < text.n; at += RUN_WINDOW) {
+		uint64_t bits = run_bytes_within(text, at), runs = runs_in(bits);
+
+		if (before + set_first(bits) >= RANDOM_MIN)
+			return at - before;
+		if (runs != 0)
 			return at + (size_t)__builtin_ctzll(runs);
-	if (at >= text.n)
-		return text.n;
-	memcpy(last, text.p + at, text.n - at);
-	runs = runs_in(run_bytes(last));
-	return runs != 0 ? at + (size_t)__builtin_ctzll(runs) : text.n;
+		before = set_last(bits);
+	}
+	return text.n;
 }
 
 /* Whether [from, to) touches what was masked already; *i moves along. */
@@ -521,7 +563,8 @@ scan_runs(struct piece *p, size_t first)
 		if (is_masked(&known, &i, p->base + from, p->base + to))
 			continue;
 		look_run(p, from, to);
-		to = give_up(p, to);
+		if (!goes_on(p))
+			to = give_up(p, to);
 	}
 }
 
@@ -582,6 +625,30 @@ look_shape(struct piece *p, size_t at)
 	return behind_shape(p->text, at, hit.end);
 }
 
+/* What a colon may stand in; times of day are not looked at twice. */
+static size_t
+look_colon(struct piece *p, size_t at)
+{
+	char second = at + 1 < p->text.n ? p->text.p[at + 1] : '\0';
+	size_t next = 0;
+
+	if (second == '/')
+		next = look_userinfo(p, at);
+	else if (look_may_be_port(p->text, at))
+		next = look_pgpass(p, at);
+	if (next == 0 && may_be_pairs(p->text, at))
+		next = look_pairs(p, at);
+	if (next > 0)
+		return next;
+	return look_may_be_key(p, at) ? look_key(p, at) : 0;
+}
+
+static inline size_t
+look_equals(struct piece *p, size_t at)
+{
+	return look_may_be_key(p, at) ? look_key(p, at) : 0;
+}
+
 static const struct look {
 	const char *literal;
 	size_t (*look)(struct piece *p, size_t at); /* where to go on, or 0: not here */
@@ -590,17 +657,14 @@ static const struct look {
 	{ "-----BEGIN ", look_pem },
 	{ "Private-Lines:", look_pem },
 	{ "--", look_option },
-	{ "://", look_userinfo },
 	{ " -pass", look_long_option },
 	{ "\", \"", look_pair },
 	{ "', '", look_pair },
 	{ "password", look_netrc },
 	{ "password", look_told },
 	{ "Password", look_told },
-	{ ":", look_pgpass },
-	{ ":", look_pairs },
-	{ "=", look_key },
-	{ ":", look_key },
+	{ "=", look_equals },
+	{ ":", look_colon },
 	{ "{", look_document },
 	{ "[", look_document },
 	{ "%", look_percent },
@@ -634,20 +698,13 @@ scan_prefilter(struct prefilter *f)
 		prefilter_add(f, str_of(likewise[i]), false);
 }
 
-/* What stands at `at`, and where to go on. */
 static size_t
-look(struct piece *p, size_t at)
+look_in_table(struct piece *p, size_t at)
 {
-	const struct prefilter *f = p->scan->filter;
-	unsigned left = f->looks[(unsigned char)p->text.p[at]];
+	unsigned left = p->scan->filter->looks[(unsigned char)p->text.p[at]];
 	char second = at + 1 < p->text.n ? p->text.p[at + 1] : '\0';
-	size_t next, work = p->scan->work;
+	size_t next;
 
-	count_look(p, at);
-	/* no shape's literal is one byte long */
-	if (prefilter_groups(f, p->whole, at) != PREFILTER_ONE &&
-	    (next = look_shape(p, at)) > at)
-		return next;
 	for (; left != 0; left &= left - 1) {
 		const struct look *l = &looks[__builtin_ctz(left)];
 
@@ -656,6 +713,33 @@ look(struct piece *p, size_t at)
 		if ((next = l->look(p, at)) > at)
 			return next;
 	}
+	return 0;
+}
+
+/* Nearly all are one of two bytes: a call through the table would take longer. */
+static size_t
+look_around(struct piece *p, size_t at)
+{
+	if (p->text.p[at] == '=')
+		return look_equals(p, at);
+	if (p->text.p[at] == ':')
+		return look_colon(p, at);
+	return look_in_table(p, at);
+}
+
+/* What stands at `at`, and where to go on. */
+static size_t
+look(struct piece *p, size_t at)
+{
+	size_t next, work = p->scan->work;
+
+	count_look(p, at);
+	/* no shape's literal is one byte long */
+	if (prefilter_groups(p->scan->filter, p->whole, at) != PREFILTER_ONE &&
+	    (next = look_shape(p, at)) > at)
+		return next;
+	if ((next = look_around(p, at)) > at)
+		return next;
 	if (is_last(p, at) && p->scan->work - work < GLANCED)
 		p->scan->work = work;
 	return at + 1;
@@ -700,7 +784,9 @@ scan_text(struct scan *s, struct str text, size_t base, enum scan_as as)
 			begin_line(&p, at);
 		if (s->is_over)
 			return;
-		at = give_up(&p, look(&p, at));
+		at = look(&p, at);
+		if (!goes_on(&p))
+			at = give_up(&p, at);
 		at = prefilter_next(&walk, at);
 	}
 	change_lane(s, 1);
