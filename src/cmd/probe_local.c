@@ -11,13 +11,13 @@
 #include <sys/un.h>
 #include <unistd.h>
 
+#include "cmd/abstract.h"
 #include "cmd/probe.h"
 #include "cmd/talk.h"
 #include "wire/url.h"
 
 #define ADMIN "/run/weir/admin.sock" /* as weir ctl has it */
 #define FOUND_MAX ((size_t)100)
-#define ABSTRACT_MAX (sizeof(((struct sockaddr_un *)NULL)->sun_path) - 1)
 #define LISTENS 0x0a /* TCP_LISTEN as /proc writes it */
 
 /* ---- ports of loopback ---- */
@@ -140,7 +140,13 @@ run_ports(struct probe *p)
 
 /* ---- Unix sockets ---- */
 
-/* Is somebody else there?  0: connected, with *uid; else an errno. */
+/* What was found under abstract names. */
+struct looking {
+	struct buf found; /* of other users */
+	size_t unsure;    /* names of which it cannot be told */
+};
+
+/* Is somebody there?  0: connected, with *uid; else an errno. */
 static int
 connect_abstract(struct str name, int kind, unsigned *uid)
 {
@@ -161,85 +167,80 @@ connect_abstract(struct str name, int kind, unsigned *uid)
 	return err;
 }
 
-/*
- * The list shows each NUL of a name as '@', and they are common where somebody bound the
- * whole of sun_path: it is tried as shown, then with NULs at its end, then with NULs
- * alone.
- */
-static int
-reach_abstract(const char *shown, int kind, unsigned *uid)
-{
-	char text[ABSTRACT_MAX];
-	struct str name = { text, strnlen(shown, ABSTRACT_MAX) };
-	size_t end = name.n;
-	int err;
-
-	memcpy(text, shown, name.n);
-	if ((err = connect_abstract(name, kind, uid)) != ECONNREFUSED)
-		return err;
-	while (end > 0 && text[end - 1] == '@')
-		text[--end] = '\0';
-	if ((err = connect_abstract(name, kind, uid)) != ECONNREFUSED)
-		return err;
-	for (size_t i = 0; i < end; i++)
-		if (text[i] == '@')
-			text[i] = '\0';
-	return connect_abstract(name, kind, uid);
-}
-
-/* Of /proc/net/unix: the kind, and an abstract name behind its '@'. */
-static bool
-parse_abstract(char *line, int *kind, const char **name)
-{
-	char *word[8];
-
-	if (split(line, word, 8) < 8 || word[7][0] != '@')
-		return false;
-	*kind = (int)strtoul(word[4], NULL, 16);
-	*name = word[7] + 1;
-	return true;
-}
-
 static void
-put_safely(struct buf *to, const char *name)
+put_safely(struct buf *to, struct str name)
 {
 	buf_text(to, to->n > 0 ? ", @" : "@");
-	for (; *name != '\0'; name++)
-		buf_char(to, *name > ' ' && *name <= '~' ? *name : '?');
+	for (size_t i = 0; i < name.n; i++)
+		buf_char(to, name.p[i] == '\0'                     ? '@'
+			     : name.p[i] > ' ' && name.p[i] <= '~' ? name.p[i]
+								   : '?');
+}
+
+/* EAGAIN: who listens there has enough to do. */
+static void
+judge_name(struct looking *l, struct str name, int err, unsigned uid)
+{
+	if (err == 0 && uid != getuid())
+		put_safely(&l->found, name);
+	l->unsure += err == EAGAIN;
 }
 
 static void
-list_abstract(FILE *f, struct buf *found)
+see_name(void *arg, struct str name, int kind)
 {
-	char line[512];
-	const char *name = NULL;
 	unsigned uid = 0;
-	int kind;
+	int err = connect_abstract(name, kind, &uid);
 
-	while (fgets(line, sizeof(line), f) != NULL)
-		if (parse_abstract(line, &kind, &name) && kind != SOCK_DGRAM &&
-		    reach_abstract(name, kind, &uid) == 0 && uid != getuid())
-			put_safely(found, name);
+	judge_name(arg, name, err, uid);
+}
+
+/* As it is shown, it may be one of many. */
+static void
+see_shown(void *arg, struct str shown, int kind)
+{
+	struct looking *l = arg;
+	struct abstract_guess g;
+	char name[ABSTRACT_MAX];
+	int err = ECONNREFUSED;
+	unsigned uid = 0;
+
+	abstract_guess_init(&g, shown);
+	while (err == ECONNREFUSED && abstract_guess_next(&g, name))
+		err = connect_abstract((struct str){ name, g.n }, kind, &uid);
+	judge_name(l, shown, err, uid);
+	l->unsure += err == ECONNREFUSED && !abstract_guess_is_all(&g);
+}
+
+static void
+say_names(struct probe *p, struct looking *l)
+{
+	if (l->found.n > 0)
+		probe_bad(p, "another user takes connections: %s", buf_cstr(&l->found));
+	else if (l->unsure > 0)
+		probe_unsure(
+		    p, "whose %zu of the listening names are cannot be told", l->unsure);
+	else
+		probe_good(p, "no other user takes connections on one");
 }
 
 static void
 run_abstract(struct probe *p)
 {
-	struct buf found;
-	FILE *f = fopen("/proc/net/unix", "re");
+	struct looking l = { .unsure = 0 };
+	int err;
 
-	if (f == NULL) {
-		probe_unsure(p, "/proc/net/unix: %s", strerror(errno));
-		return;
+	buf_init(&l.found, FOUND_MAX);
+	if ((err = abstract_diagnose(see_name, &l)) != 0) {
+		buf_reset(&l.found);
+		l.unsure = 0;
+		err = abstract_list(see_shown, &l);
 	}
-	buf_init(&found, FOUND_MAX);
-	list_abstract(f, &found);
-	fclose(f);
-	if (found.n > 0)
-		probe_bad(p, "another user takes connections: %s", buf_cstr(&found));
+	if (err == 0)
+		say_names(p, &l);
 	else
-		probe_good(p, "no other user takes connections on one");
-	buf_fini(&found);
+		probe_unsure(p, "/proc/net/unix: %s", strerror(err));
+	buf_fini(&l.found);
 }
 
 static void

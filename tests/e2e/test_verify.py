@@ -9,7 +9,7 @@ import sys
 
 import pytest
 
-from rig import netns, origin as origins, tls
+from rig import netns, origin as origins, seccomp, tls
 from rig import sandbox as sandboxes
 from rig import token as tokens
 from rig.sandbox import PORTS, WEIR
@@ -201,12 +201,13 @@ def test_another_users_port_on_the_same_loopback_leaks_unless_it_is_meant(sandbo
     assert seen(sandbox.verify(*proxy.words, "--own", port))[0] == {}
 
 
-def test_another_users_abstract_socket_leaks(sandbox, doors, neighbour):
-    """Also where its name has NULs within, or at its end, which the system shows as @."""
-    proxy, names = doors(), ["0weir-test", "0weir-test00", "0weir-test@a0", "0weir-test0a0b"]
+@pytest.mark.parametrize("how", [{}, {"preexec_fn": seccomp.no_netlink}], ids=["diagnostics", "the list"])
+def test_another_users_abstract_socket_leaks(sandbox, doors, neighbour, how):
+    """Also where its name has NULs within, or at its end, and @ besides: the system's list shows all of them as @."""
+    proxy, names = doors(), ["0weir-test", "0weir-test00", "0weir@te0st@a0", "0weir@test0a@0b", "0weir-test@@"]
     for name in names:
         neighbour("AF_UNIX", name)
-    wrong, said = seen(sandbox.verify(*proxy.words))
+    wrong, said = seen(sandbox.verify(*proxy.words, **how))
     assert wrong == {("abstract", None): "leak"}
     found = next(p["said"] for p in said["probes"] if p["probe"] == "abstract")
     assert sorted(found.partition(": ")[2].split(", ")) == sorted(name.replace("0", "@") for name in names)

@@ -9,9 +9,10 @@ ALLOW, REFUSE = 0x7fff0000, 0x00050000 | 1  # EPERM
 WRITE_EXECUTE, EXECUTE = 6, 4
 # <linux/bpf_common.h>
 LOAD, AND, IF_EQUAL, IF_SET, RETURN = 0x20, 0x54, 0x15, 0x45, 0x06
-NUMBER, RESOURCE, PROTECTION = 0, 24, 32  # in struct seccomp_data: the call, the low halves of its second and third argument
+NUMBER, FAMILY, RESOURCE, PROTECTION = 0, 16, 24, 32  # in struct seccomp_data: the call, the low halves of its arguments
 CALLS = {"x86_64": (9, 10), "aarch64": (222, 226)}  # mmap, mprotect
 LIMITS = {"x86_64": 302, "aarch64": 261}  # prlimit64, which is all that libraries call
+SOCKETS, NETLINK = {"x86_64": 41, "aarch64": 198}, 16  # socket, AF_NETLINK
 PRETEND = 0x00050000  # errno 0
 
 
@@ -32,6 +33,12 @@ def no_writable_code():
         (RETURN, 0, 0, REFUSE), (RETURN, 0, 0, ALLOW),
     ]
     _obey(lines)
+
+
+def no_netlink():
+    """RestrictAddressFamilies= without AF_NETLINK; a preexec_fn."""
+    _obey([(LOAD, 0, 0, NUMBER), (IF_EQUAL, 1, 0, SOCKETS[os.uname().machine]), (RETURN, 0, 0, ALLOW),
+           (LOAD, 0, 0, FAMILY), (IF_EQUAL, 1, 0, NETLINK), (RETURN, 0, 0, ALLOW), (RETURN, 0, 0, REFUSE)])
 
 
 def unlimited_cores():
