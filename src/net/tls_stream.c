@@ -11,6 +11,7 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
+#include "base/count.h"
 #include "base/err.h"
 
 #define RECORD ((size_t)16 * 1024) /* RFC 8446 5.1: the most one record carries */
@@ -59,8 +60,10 @@ on_message(int is_written, int version, int type, const void *bytes, size_t n, S
 		return;
 	if (n > 0 && (type == SSL3_RT_HEADER || type == SSL3_RT_INNER_CONTENT_TYPE))
 		is_own = first[0] != SSL3_RT_APPLICATION_DATA;
-	if (is_own && ++t->chatter > t->chatter_most)
-		SSL_set_shutdown(ssl, SSL_get_shutdown(ssl) | SSL_RECEIVED_SHUTDOWN);
+	if (!is_own || ++t->chatter <= t->chatter_most)
+		return;
+	count_add(COUNT_TLS_CHATTER, t->chatter == t->chatter_most + 1);
+	SSL_set_shutdown(ssl, SSL_get_shutdown(ssl) | SSL_RECEIVED_SHUTDOWN);
 }
 
 static bool

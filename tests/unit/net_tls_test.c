@@ -8,6 +8,7 @@
 #include <pthread.h>
 #include <signal.h>
 
+#include "base/count.h"
 #include "base/err.h"
 #include "net/roots.h"
 #include "net/tls_stream.h"
@@ -446,9 +447,16 @@ echo_back(struct world *w, size_t times)
 	}
 }
 
+static int64_t
+cut_off(void)
+{
+	return count_get(COUNT_TLS_CHATTER, 0);
+}
+
 static void
 test_what_tls_says_for_itself_is_passed_over(void **state)
 {
+	int64_t before = cut_off();
 	struct world w;
 
 	(void)state;
@@ -467,11 +475,13 @@ test_what_tls_says_for_itself_is_passed_over(void **state)
 	echo_back(&w, 1);
 	end(&w);
 	world_fini(&w);
+	assert_int_equal(cut_off(), before);
 }
 
 static void
-test_who_says_nothing_else_is_broken(void **state)
+test_who_says_nothing_else_is_broken_and_counted(void **state)
 {
+	int64_t before = cut_off();
 	struct world w;
 	char byte;
 
@@ -485,19 +495,22 @@ test_who_says_nothing_else_is_broken(void **state)
 	assert_int_equal(stream_read(&w.stream, &byte, 1), -ECONNRESET);
 	assert_int_equal(stream_peek(&w.stream), -ECONNRESET);
 	assert_false(stream_is_quiet(&w.stream));
+	assert_int_equal(cut_off(), before + 1); /* once, however often it is read */
 	end(&w);
 	world_fini(&w);
 }
 
 static void
-test_a_handshake_in_crumbs_is_refused(void **state)
+test_a_handshake_in_crumbs_is_refused_and_counted(void **state)
 {
+	int64_t before = cut_off();
 	struct world w;
 
 	(void)state;
 	world_init(&w, "DNS:a.test", 3600);
 	assert_int_equal(shake(&w, "a.test", CRUMBS), ERR_INVALID);
 	assert_string_equal(w.why, "the handshake comes in too many records");
+	assert_int_equal(cut_off(), before + 1);
 	end(&w);
 	world_fini(&w);
 }
@@ -515,8 +528,8 @@ main(void)
 		cmocka_unit_test(test_an_end_without_goodbye_is_broken),
 		cmocka_unit_test(test_the_next_connection_resumes_the_session),
 		cmocka_unit_test(test_what_tls_says_for_itself_is_passed_over),
-		cmocka_unit_test(test_who_says_nothing_else_is_broken),
-		cmocka_unit_test(test_a_handshake_in_crumbs_is_refused),
+		cmocka_unit_test(test_who_says_nothing_else_is_broken_and_counted),
+		cmocka_unit_test(test_a_handshake_in_crumbs_is_refused_and_counted),
 	};
 
 	signal(SIGPIPE, SIG_IGN); /* as weir does; OpenSSL writes without MSG_NOSIGNAL */
