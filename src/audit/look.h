@@ -57,6 +57,8 @@ look_may_be_key(const struct piece *p, size_t at)
 	if (at < 3 || !ascii_is_alnum(c[-1]) || !ascii_is_alnum(c[-2]) || c[-3] == '%' ||
 	    c[-1] == 'm')
 		return look_may_be_key_in_doubt(p, at);
+	if (c[-3] == ':' && ascii_is_digit(c[-1]) && ascii_is_digit(c[-2]))
+		return false; /* a time of day */
 	size_t seen = at < LOOK_GLANCE ? at : LOOK_GLANCE;
 	return name_may_be_kind(
 	    p->scan->filter->name_ends, (struct str){ c - seen, seen });

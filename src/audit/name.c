@@ -299,14 +299,18 @@ name_kind(struct str name, enum name_place place)
 	return kind;
 }
 
-/* Most names are told by their last byte, before their words are. */
+/* Most names are told by their last two bytes, before their words are. */
 static bool
 may_be_doubtful(struct str name)
 {
-	for (size_t i = 0; i < sizeof(doubtful) / sizeof(*doubtful); i++)
-		if (name.n > 0 && ascii_lower(name.p[name.n - 1]) ==
-				      doubtful[i].words.p[doubtful[i].words.n - 1])
+	struct str last = str_sub(name, name.n < 2 ? 0 : name.n - 2, 2);
+
+	for (size_t i = 0; i < sizeof(doubtful) / sizeof(*doubtful); i++) {
+		struct str words = doubtful[i].words;
+
+		if (str_eq_nocase(last, str_sub(words, words.n - 2, 2)))
 			return true;
+	}
 	return false;
 }
 
