@@ -3,36 +3,33 @@
  */
 #include "daemon/control.h"
 
-#include <errno.h>
-#include <pthread.h>
 #include <sched.h>
 #include <signal.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/stat.h>
 #include <unistd.h>
 
-#include "audit/record.h"
 #include "base/count.h"
 #include "base/exit.h"
 #include "base/log.h"
 #include "daemon/admin.h"
+#include "daemon/events.h"
 #include "daemon/health.h"
-#include "daemon/laptop.h"
+#include "daemon/loading.h"
+#include "daemon/logging.h"
 #include "daemon/notify.h"
 #include "daemon/rights.h"
-#include "daemon/services.h"
+#include "daemon/signals.h"
 #include "daemon/sockets.h"
+#include "daemon/state_dir.h"
 #include "daemon/watch.h"
 #include "daemon/worker.h"
 #include "net/mint.h"
-#include "policy/compile.h"
 #include "proxy/sent.h"
 #include "wire/json.h"
 
 #define PIPES_EACH 64
 #define KEPT_EACH 256
-#define LISTENERS_TEXT 16384        /* 64 of them and more */
 #define WATCH_EVERY ((msec)30000)   /* interfaces come and go */
 #define HEAD_EVERY ((msec)3600000)  /* the audit head in the log */
 #define SUM_EVERY ((msec)60000)     /* floods become records */
@@ -41,9 +38,8 @@
 struct control {
 	const struct control_options *o;
 	struct loop *loop;
+	struct loading loading;
 	struct snapshot *snapshot;
-	struct settings *begun; /* what cannot be reloaded is in force as it says */
-	uint64_t generation;
 	struct sockets sockets;
 	struct journal *journal;
 	struct limits *limits;
@@ -59,114 +55,28 @@ struct control {
 	size_t nworker, nlive;
 	struct health *health;
 	struct admin *admin;
-	struct watch *keys;        /* the files that secrets were read from */
-	pthread_rwlock_t log_lock; /* workers log while a reload replaces it: */
-	struct redactor *log_redactor;
-	struct event *sig[4];
+	struct watch *keys; /* the files that secrets were read from */
+	struct logging logging;
+	struct signals signals;
 	struct timer watch, head, sum, sent, drain;
 	uint64_t descriptors;
 	bool is_draining, is_stopped;
 };
 
-/* ---- configuration ---- */
-
-static struct settings *
-load_settings(const struct control *c, struct report *rep)
-{
-	struct settings *set = c->o->config != NULL
-				   ? settings_load_file(c->o->config, rep)
-				   : settings_laptop(rep);
-
-	if (set != NULL)
-		settings_check_listener(set, rep);
-	return set;
-}
-
-static struct snapshot *
-load_snapshot(struct control *c, struct settings *set, struct report *rep)
-{
-	struct endpoint *service;
-	struct buf policy;
-	struct ruleset_source laptop = { .name = "quickstart" };
-	struct snapshot_inputs in = {
-		.generation = c->generation + 1,
-		.ca = c->snapshot != NULL ? c->snapshot->ca : NULL,
-		.own = c->snapshot != NULL ? c->snapshot->own : NULL,
-	};
-	struct snapshot *s;
-
-	buf_init(&policy, (size_t)1 << 20);
-	in.nservice = services_gather(set, &c->sockets, &service);
-	in.service = service;
-	if (c->o->config == NULL) {
-		laptop_policy(&policy, c->o->allow, c->o->nallow);
-		laptop.text = buf_view(&policy);
-		in.builtin = &laptop;
-		in.nbuiltin = 1;
-	}
-	s = snapshot_new(set, &in, rep);
-	buf_fini(&policy);
-	free(service);
-	if (s != NULL && rep->errors > 0) { /* of the settings as a whole */
-		snapshot_unref(s);
-		return NULL;
-	}
-	if (s != NULL)
-		c->generation++;
-	return s;
-}
-
 /* ---- the audit trail of weir itself ---- */
 
-static void
-record_event(struct control *c, const char *event)
+static struct events
+events_of(const struct control *c)
 {
-	struct buf b;
-
-	buf_init(&b, 65536);
-	record_print_system(clock_wall_us(), journal_next_seq(c->journal), event,
-	    c->snapshot->redactor, &b, "generation",
-	    NUM((int64_t)c->snapshot->generation), "policy",
-	    ruleset_digest(c->snapshot->rules), NULL);
-	if (!journal_write_system(c->journal, buf_view(&b)))
-		log_error("the audit log has no room", "event", event);
-	buf_fini(&b);
+	return (struct events){ .journal = c->journal, .snapshot = c->snapshot };
 }
 
 static void
-redact_log(struct buf *value, void *arg)
+record(const struct control *c, const char *event)
 {
-	struct control *c = arg;
-	struct buf clean;
-	size_t masked;
+	const struct events e = events_of(c);
 
-	buf_init(&clean, value->max + 4096);
-	pthread_rwlock_rdlock(&c->log_lock);
-	masked = redact(c->log_redactor, REDACT_TEXT, buf_view(value), &clean);
-	pthread_rwlock_unlock(&c->log_lock);
-	if (masked > 0) {
-		buf_reset(value);
-		buf_str(value, buf_view(&clean));
-	}
-	buf_fini(&clean);
-}
-
-static void
-set_log(struct control *c, const struct settings *set)
-{
-	struct str key = { set->redact_key.bytes, set->redact_key.n };
-	struct redactor *new = redactor_new(key, set->redact_id), *old;
-	struct report said; /* by the snapshot's, which are the same */
-
-	report_init(&said);
-	redactor_obey(new, rules_load(set, &said));
-	report_fini(&said);
-	log_setup((enum log_level)set->log_level, (enum log_format)set->log_format);
-	pthread_rwlock_wrlock(&c->log_lock);
-	old = c->log_redactor;
-	c->log_redactor = new;
-	pthread_rwlock_unlock(&c->log_lock);
-	redactor_free(old);
+	events_record(&e, event);
 }
 
 /* ---- reload ---- */
@@ -181,46 +91,6 @@ publish(struct control *c, struct snapshot *s)
 	c->snapshot = s;
 }
 
-static void
-log_finding(struct control *c, enum log_level level, const struct finding *f)
-{
-	const char *file = f->file != NULL ? f->file : "";
-	const char *hint = f->hint != NULL ? "hint" : NULL;
-	struct buf text; /* it quotes the file: a secret may stand there by mistake */
-
-	buf_init(&text, 65536);
-	buf_text(&text, f->text);
-	known_hide(text.p, text.n);
-	redact_log(&text, c);
-	if (f->mark.line == 0) /* it is about the whole file */
-		log_write(level, buf_cstr(&text), "code", f->code, "file", file, hint,
-		    f->hint, NULL);
-	else
-		log_write(level, buf_cstr(&text), "code", f->code, "file", file, "line",
-		    NUM((int64_t)f->mark.line), "column", NUM((int64_t)f->mark.column),
-		    hint, f->hint, NULL);
-	buf_fini(&text);
-}
-
-static void
-log_report(struct control *c, const struct report *rep)
-{
-	for (size_t i = 0; i < rep->n; i++)
-		log_finding(c,
-		    rep->finding[i].severity == SEVERITY_ERROR ? LOG_ERROR : LOG_WARN,
-		    &rep->finding[i]);
-}
-
-static void
-log_not_reloadable(const struct settings *old, const struct settings *new)
-{
-	const char *key[64];
-	size_t n = settings_not_reloadable(old, new, key, sizeof(key) / sizeof(key[0]));
-
-	for (size_t i = 0; i < n && i < sizeof(key) / sizeof(key[0]); i++)
-		log_warn("this setting takes effect at the next start", "key", key[i]);
-}
-
 /* False: what was in force stays in force, and the log says why. */
 static bool
 reload(struct control *c)
@@ -231,27 +101,27 @@ reload(struct control *c)
 
 	notify("RELOADING=1");
 	report_init(&rep);
-	set = load_settings(c, &rep);
+	set = loading_settings(&c->loading, &rep);
 	if (set != NULL)
-		s = load_snapshot(c, set, &rep);
+		s = loading_snapshot(&c->loading, set, c->snapshot, &c->sockets, &rep);
 	if (s != NULL && c->ledger == NULL && snapshot_has_sessions(s)) {
 		log_error("sessions begin with a restart: the ledger is opened at start");
 		snapshot_unref(s);
 		s = NULL;
 	}
-	log_report(c, &rep);
+	logging_report(&c->logging, &rep);
 	report_fini(&rep);
 	if (s == NULL) {
 		count_add(COUNT_RELOAD_FAILURES, 1);
 		log_error("reload refused: what was in force stays in force");
 	} else {
-		log_not_reloadable(c->begun, s->settings);
-		set_log(c, s->settings);
+		loading_say_late(&c->loading, s->settings);
+		logging_set(&c->logging, s->settings);
 		publish(c, s);
 		count_add(COUNT_RELOADS, 1);
 		log_info("reloaded", "generation", NUM((int64_t)s->generation), "policy",
 		    ruleset_digest(s->rules));
-		record_event(c, "reload");
+		record(c, "reload");
 	}
 	notify("READY=1");
 	return s != NULL;
@@ -290,45 +160,13 @@ on_head(void *arg)
 	timer_set(c->loop, &c->head, HEAD_EVERY);
 }
 
-/* A record of a flood; it has a place, or waits for the next minute without a number. */
-static bool
-record_sum(void *arg, const struct sum *row)
-{
-	struct control *c = arg;
-	char from[RECORD_TIME], to[RECORD_TIME];
-	struct buf b;
-
-	if (!journal_reserve(c->journal))
-		return false;
-	char *tenant = str_dup(row->tenant), *sid = str_dup(row->sid);
-	char *client = str_dup(row->client);
-	record_time(from, row->from);
-	record_time(to, row->to);
-	buf_init(&b, 65536);
-	record_print_system(clock_wall_us(), journal_next_seq(c->journal), "sum",
-	    c->snapshot->redactor, &b, "reason", row->reason, "count",
-	    NUM((int64_t)row->count), "tenant", tenant, "sid", sid, "client", client,
-	    "door", row->door, "from", from, "to", to, NULL);
-	journal_write(c->journal, buf_view(&b));
-	buf_fini(&b);
-	free(tenant);
-	free(sid);
-	free(client);
-	return true;
-}
-
-static size_t
-record_sums(struct control *c)
-{
-	return sums_take(c->sums, record_sum, c);
-}
-
 static void
 on_sum(void *arg)
 {
 	struct control *c = arg;
 
-	(void)record_sums(c);
+	const struct events e = events_of(c);
+	(void)events_sums(&e, c->sums);
 	timer_set(c->loop, &c->sum, SUM_EVERY);
 }
 
@@ -405,40 +243,6 @@ on_signal(evutil_socket_t signal, short what, void *arg)
 	}
 }
 
-static const int signals[] = { SIGTERM, SIGINT, SIGHUP, SIGUSR1 };
-
-static void
-watch_signals(struct control *c)
-{
-	signal(SIGPIPE, SIG_IGN);
-	signal(
-	    SIGXFSZ, SIG_IGN); /* a file at its limit is a full disk, no reason to die */
-	for (size_t i = 0; i < sizeof(signals) / sizeof(signals[0]); i++) {
-		c->sig[i] = evsignal_new(loop_base(c->loop), signals[i], on_signal, c);
-		evsignal_add(c->sig[i], NULL);
-	}
-}
-
-static void
-forget_signals(struct control *c)
-{
-	for (size_t i = 0; i < sizeof(signals) / sizeof(signals[0]); i++)
-		if (c->sig[i] != NULL)
-			event_free(c->sig[i]);
-}
-
-/* Workers inherit a mask, so that signals come to main only. */
-static void
-block_signals(bool blocks)
-{
-	sigset_t set;
-
-	sigemptyset(&set);
-	for (size_t i = 0; i < sizeof(signals) / sizeof(signals[0]); i++)
-		sigaddset(&set, signals[i]);
-	pthread_sigmask(blocks ? SIG_BLOCK : SIG_UNBLOCK, &set, NULL);
-}
-
 /* ---- start ---- */
 
 static void
@@ -513,19 +317,9 @@ admin_drain(void *arg)
 static void
 admin_record(void *arg, const char *event, struct str tenant, struct str name)
 {
-	struct control *c = arg;
-	char *of = str_dup(tenant), *what = str_dup(name);
-	struct buf b;
+	const struct events e = events_of(arg);
 
-	buf_init(&b, 65536);
-	record_print_system(clock_wall_us(), journal_next_seq(c->journal), event,
-	    c->snapshot->redactor, &b, "tenant", of, "name", what, NULL);
-	if (!journal_write_system(c->journal, buf_view(&b)))
-		log_error("the audit log has no room", "event", event);
-	log_info("an operator's command", "command", event, "tenant", of, "name", what);
-	buf_fini(&b);
-	free(of);
-	free(what);
+	events_command(&e, event, tenant, name);
 }
 
 static const char *
@@ -705,9 +499,9 @@ start_workers(struct control *c)
 {
 	int error;
 
-	block_signals(true);
+	signals_block(true);
 	journal_start(c->journal);
-	record_event(c, "start"); /* before any exchange: none is open behind it */
+	record(c, "start"); /* before any exchange: none is open behind it */
 	journal_checkpoint(c->journal);
 	if (c->ledger != NULL)
 		ledger_start(c->ledger);
@@ -717,7 +511,7 @@ start_workers(struct control *c)
 		if (error == 0)
 			c->nlive++;
 	}
-	block_signals(false);
+	signals_block(false);
 	return error == 0 ? 0 : no_thread(error);
 }
 
@@ -750,80 +544,19 @@ drop_rights(const struct settings *set, uid_t uid, gid_t gid)
 	return 0;
 }
 
-/* What is wrong, mkdir() of the last one will say. */
-static void
-make_parents(const char *path)
-{
-	char *parent = mem_strdup(path);
-
-	for (char *at = parent + 1; (at = strchr(at, '/')) != NULL; *at++ = '/') {
-		*at = '\0';
-		(void)mkdir(parent, 0700); /* XDG Base Directory Specification */
-	}
-	free(parent);
-}
-
-static const char *
-state_remedy(const struct control *c, int error)
-{
-	if (c->o->config == NULL)
-		return "set XDG_STATE_HOME to a directory that this user may write";
-	if (error == ENOENT || error == ENOTDIR)
-		return "make the directory state_dir is in";
-	return "name a state_dir in a directory that may be written";
-}
-
-/* Where weir keeps what is its own; made for it alone.  One that is there stays whose it
- * is: a path written by mistake gives nothing away. */
-static int
-make_state_dir(const struct control *c, uid_t uid, gid_t gid)
-{
-	const struct settings *set = c->snapshot->settings;
-
-	if (set->state_dir == NULL)
-		return 0;
-	if (c->o->config == NULL)
-		make_parents(set->state_dir);
-	if (mkdir(set->state_dir, 0700) != 0) {
-		if (errno == EEXIST)
-			return 0;
-		log_error("the state directory cannot be made", "path", set->state_dir,
-		    "err", strerror(errno), "remedy", state_remedy(c, errno));
-		return EXIT_UNAVAILABLE;
-	}
-	if (uid != (uid_t)-1 && chown(set->state_dir, uid, gid) != 0)
-		log_warn("the state directory keeps its owner", "path", set->state_dir);
-	return 0;
-}
-
-static const char *
-listeners(const struct control *c, enum socket_kind kind, const struct door *door,
-    struct buf *to)
-{
-	char at[128];
-
-	buf_init(to, LISTENERS_TEXT);
-	for (size_t i = 0; i < c->sockets.n; i++) {
-		const struct open_socket *o = &c->sockets.p[i];
-		if (o->kind == kind && o->door == door)
-			buf_fmt(
-			    to, "%s%s", to->n > 0 ? "," : "", listen_at_text(at, &o->at));
-	}
-	return to->n > 0 ? buf_cstr(to) : "none";
-}
-
 static void
 say_serving(const struct control *c)
 {
 	struct buf proxy, gateway, socks, dns, led, health, admin;
 
-	log_info("serving", "proxy", listeners(c, SOCKET_DOOR, &door_http, &proxy),
-	    "gateway", listeners(c, SOCKET_DOOR, &door_gateway, &gateway), "health",
-	    listeners(c, SOCKET_HEALTH, NULL, &health), "admin",
-	    listeners(c, SOCKET_ADMIN, NULL, &admin), "socks5",
-	    listeners(c, SOCKET_DOOR, &door_socks, &socks), "dns",
-	    listeners(c, SOCKET_DOOR, &door_dns, &dns), "transparent",
-	    listeners(c, SOCKET_DOOR, &door_transparent, &led), "workers",
+	log_info("serving", "proxy",
+	    sockets_text(&c->sockets, SOCKET_DOOR, &door_http, &proxy), "gateway",
+	    sockets_text(&c->sockets, SOCKET_DOOR, &door_gateway, &gateway), "health",
+	    sockets_text(&c->sockets, SOCKET_HEALTH, NULL, &health), "admin",
+	    sockets_text(&c->sockets, SOCKET_ADMIN, NULL, &admin), "socks5",
+	    sockets_text(&c->sockets, SOCKET_DOOR, &door_socks, &socks), "dns",
+	    sockets_text(&c->sockets, SOCKET_DOOR, &door_dns, &dns), "transparent",
+	    sockets_text(&c->sockets, SOCKET_DOOR, &door_transparent, &led), "workers",
 	    NUM((int64_t)c->nworker), "descriptors", NUM((int64_t)c->descriptors),
 	    "policy", ruleset_digest(c->snapshot->rules));
 	buf_fini(&admin);
@@ -864,7 +597,7 @@ open_all(struct control *c, uid_t *uid, gid_t *gid)
 	}
 	if (sockets_open(&c->sockets, set, count_workers(set)) != 0)
 		return EXIT_UNAVAILABLE;
-	if ((code = make_state_dir(c, *uid, *gid)) != 0)
+	if ((code = state_dir_make(set, c->o->config == NULL, *uid, *gid)) != 0)
 		return code;
 	if ((code = open_journal(c, (int)*uid, (int)*gid)) != 0)
 		return code;
@@ -879,8 +612,7 @@ start(struct control *c)
 	gid_t gid = (gid_t)-1;
 	int code;
 
-	set_log(c, set);
-	log_filter(redact_log, c);
+	logging_begin(&c->logging, set);
 	c->descriptors = rights_descriptors();
 	c->limits = limits_new();
 	c->uploads = uploads_new();
@@ -932,7 +664,7 @@ close_ledger(struct control *c)
 static void
 take_down(struct control *c)
 {
-	block_signals(true); /* one more may not end what is left to be written */
+	signals_block(true); /* one more may not end what is left to be written */
 	timer_clear(&c->watch);
 	timer_clear(&c->head);
 	timer_clear(&c->sum);
@@ -946,7 +678,7 @@ take_down(struct control *c)
 		worker_free(c->worker[i]);
 	free(c->worker);
 	health_free(c->health);
-	forget_signals(c);
+	signals_forget(&c->signals);
 	if (c->journal != NULL)
 		journal_close(c->journal);
 	sockets_close(&c->sockets);
@@ -958,26 +690,9 @@ take_down(struct control *c)
 	sums_free(c->sums);
 	names_free(c->names);
 	snapshot_unref(c->snapshot);
-	settings_free(c->begun);
-	log_filter(NULL, NULL);
-	redactor_free(c->log_redactor);
-	pthread_rwlock_destroy(&c->log_lock);
+	settings_free(c->loading.begun);
+	logging_end(&c->logging);
 	loop_free(c->loop);
-}
-
-/* Of its own, for it outlives the keys of the first snapshot. */
-static int
-remember_begun(struct control *c)
-{
-	struct report again; /* it was said */
-
-	report_init(&again);
-	c->begun = load_settings(c, &again);
-	report_fini(&again);
-	if (c->begun == NULL)
-		return EXIT_CONFIG;
-	settings_prune(c->begun);
-	return 0;
 }
 
 static int
@@ -987,16 +702,16 @@ load_first(struct control *c)
 	struct settings *set;
 
 	report_init(&rep);
-	set = load_settings(c, &rep);
+	set = loading_settings(&c->loading, &rep);
 	if (set != NULL) {
 		settings_check_user(set, SEVERITY_ERROR, &rep);
-		c->snapshot = load_snapshot(c, set, &rep);
+		c->snapshot = loading_snapshot(&c->loading, set, NULL, &c->sockets, &rep);
 	}
 	report_say(&rep);
 	bool is_missing = c->o->config != NULL && report_lacks(&rep, c->o->config);
 	report_fini(&rep);
 	if (c->snapshot != NULL)
-		return remember_begun(c);
+		return loading_remember(&c->loading) ? 0 : EXIT_CONFIG;
 	return is_missing ? EXIT_NOINPUT : EXIT_CONFIG;
 }
 
@@ -1004,19 +719,26 @@ int
 control_run(const struct control_options *o)
 {
 	struct control c = {
-		.o = o, .loop = loop_new(), .log_lock = PTHREAD_RWLOCK_INITIALIZER
+		.o = o,
+		.loop = loop_new(),
+		.loading = { .config = o->config,
+		    .allow = o->allow,
+		    .nallow = o->nallow },
+		.logging = LOGGING_NONE,
 	};
 	int code;
 
-	watch_signals(&c); /* before anything listens: whoever sees weir may signal it */
+	signals_watch(&c.signals, c.loop, on_signal,
+	    &c); /* before anything listens: whoever sees weir may signal it */
 	if ((code = load_first(&c)) == 0 && (code = start(&c)) == 0) {
 		loop_run(c.loop);
-		size_t left = record_sums(&c);
+		const struct events e = events_of(&c);
+		size_t left = events_sums(&e, c.sums);
 		if (left > 0)
 			log_error(
 			    "counts of refusals are lost: the audit log has no room",
 			    "rows", NUM((int64_t)left));
-		record_event(&c, "stop");
+		record(&c, "stop");
 		journal_checkpoint(c.journal);
 		log_info("stopped");
 	}

@@ -13,6 +13,8 @@
 #include "base/log.h"
 #include "net/inherit.h"
 
+#define LISTENERS_TEXT 16384 /* 64 of them and more */
+
 /* Where the listeners of a setting lead. */
 static const struct {
 	const char *setting;
@@ -217,4 +219,20 @@ sockets_endpoints(const struct sockets *s, struct endpoint *out)
 		if (!s->p[i].at.is_unix)
 			out[n++] = s->p[i].at.endpoint;
 	return n;
+}
+
+const char *
+sockets_text(const struct sockets *s, enum socket_kind kind, const struct door *door,
+    struct buf *to)
+{
+	char at[128];
+
+	buf_init(to, LISTENERS_TEXT);
+	for (size_t i = 0; i < s->n; i++) {
+		const struct open_socket *o = &s->p[i];
+		if (o->kind == kind && o->door == door)
+			buf_fmt(
+			    to, "%s%s", to->n > 0 ? "," : "", listen_at_text(at, &o->at));
+	}
+	return to->n > 0 ? buf_cstr(to) : "none";
 }

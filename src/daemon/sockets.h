@@ -38,5 +38,9 @@ int sockets_open(
 void sockets_close(struct sockets *s);
 /* The addresses, for the guard: what is listened on is never dialled.  Room for s->n. */
 size_t sockets_endpoints(const struct sockets *s, struct endpoint *out);
+/* Those of one kind, commas between, or "none": for the log.  Stands in `to`, which is
+ * the caller's to end. */
+const char *sockets_text(const struct sockets *s, enum socket_kind kind,
+    const struct door *door, struct buf *to);
 
 #endif
