@@ -93,6 +93,25 @@ take_scheme(struct str *s)
 	return is_tls;
 }
 
+/* No URL names a SOCKS proxy with TLS: as the listener itself is written. */
+static bool
+take_tls(struct str *s)
+{
+	struct str secure = STR(TLS);
+	bool is_tls = str_starts(*s, secure);
+
+	if (is_tls)
+		*s = str_sub(*s, secure.n, s->n);
+	return is_tls;
+}
+
+/* How a door with TLS is said. */
+static const char *const with_tls[DOOR_N] = {
+	[DOOR_PROXY] = ", https://HOST:PORT",
+	[DOOR_GATEWAY] = ", https://HOST:PORT",
+	[DOOR_SOCKS5] = ", tls:HOST:PORT",
+};
+
 static const char *
 address_of(const char *door)
 {
@@ -102,7 +121,6 @@ address_of(const char *door)
 int
 plan_door(struct plan *p, enum probe_door door, const char *option, const char *text)
 {
-	bool may_be_tls = door == DOOR_PROXY || door == DOOR_GATEWAY;
 	struct str s = str_of(text);
 	char where[sizeof(TLS) + AUTHORITY_TEXT] = TLS;
 	char *authority = where + sizeof(TLS) - 1;
@@ -112,13 +130,14 @@ plan_door(struct plan *p, enum probe_door door, const char *option, const char *
 		p->is.door[door] = arena_str(&p->arena, s).p;
 		return EXIT_YES;
 	}
-	is_tls = take_scheme(&s) && may_be_tls;
+	is_tls = door == DOOR_SOCKS5 ? take_tls(&s)
+				     : take_scheme(&s) && with_tls[door] != NULL;
 	if (s.n > 0 && s.p[s.n - 1] == '/')
 		s.n--;
 	if (!canonical(authority, s, door == DOOR_DNS ? 53 : 0))
 		return usage_refuse("verify",
 		    "%s takes HOST:PORT%s or unix:PATH, and not \"%s\"", option,
-		    may_be_tls ? ", https://HOST:PORT" : "", text);
+		    with_tls[door] != NULL ? with_tls[door] : "", text);
 	p->is.door[door] = arena_str(&p->arena, str_of(is_tls ? where : authority)).p;
 	return EXIT_YES;
 }

@@ -26,7 +26,7 @@ static const char help[] =
     "Doors (default: the proxy of https_proxy):\n"
     "      --proxy AT, --gateway AT, --socks5 AT\n"
     "                           AT is HOST:PORT or unix:PATH; of the first two also\n"
-    "                           https://HOST:PORT\n"
+    "                           https://HOST:PORT, of the third tls:HOST:PORT\n"
     "      --dns ADDRESS[:PORT] weir's DNS door\n"
     "      --transparent        connections are brought to weir on their way\n"
     "\n"

@@ -252,13 +252,33 @@ has_tls(const struct texts *list)
 	return false;
 }
 
+/* Whoever connects to the others was led there, or asks for no secret of its own. */
+static bool
+may_have_tls(const struct settings *s, const struct texts *list)
+{
+	return list == &s->listen_proxy || list == &s->listen_gateway ||
+	       list == &s->listen_socks5;
+}
+
+/* The key of the first listener with TLS; NULL: there is none. */
+static const char *
+key_with_tls(const struct settings *s)
+{
+	const struct texts *list;
+	const char *key;
+
+	for (size_t i = 0; (list = settings_listeners(s, i, &key)) != NULL; i++)
+		if (may_have_tls(s, list) && has_tls(list))
+			return key;
+	return NULL;
+}
+
 bool
 settings_listens_with_tls(const struct settings *s)
 {
-	return has_tls(&s->listen_proxy) || has_tls(&s->listen_gateway);
+	return key_with_tls(s) != NULL;
 }
 
-/* What speaks no HTTP to sandboxes would have nobody who asks for it so. */
 static void
 check_tls_doors(const struct load *load)
 {
@@ -267,15 +287,13 @@ check_tls_doors(const struct load *load)
 	const char *key;
 
 	for (size_t i = 0; (list = settings_listeners(s, i, &key)) != NULL; i++)
-		if (list != &s->listen_proxy && list != &s->listen_gateway &&
-		    has_tls(list))
+		if (has_tls(list) && !may_have_tls(s, list))
 			key_finding(s, load->l.rep, SEVERITY_ERROR, key, "no_tls_here",
-			    "tls: is for listen.proxy and listen.gateway, and not for %s",
+			    "tls: is for listen.proxy, listen.gateway and "
+			    "listen.socks5, and not for %s",
 			    key);
-	if (settings_listens_with_tls(s) && node_of(s, "tls.listen") == NULL)
-		key_finding(s, load->l.rep, SEVERITY_ERROR,
-		    has_tls(&s->listen_proxy) ? "listen.proxy" : "listen.gateway",
-		    "no_certificate",
+	if ((key = key_with_tls(s)) != NULL && node_of(s, "tls.listen") == NULL)
+		key_finding(s, load->l.rep, SEVERITY_ERROR, key, "no_certificate",
 		    "a listener with tls: wants a certificate: tls: { listen: { cert: "
 		    "file:weir.pem, key: file:weir.key } }");
 }

@@ -122,7 +122,8 @@ entry_source(struct conn *c)
 
 /* ---- TLS ---- */
 
-/* Who took the wrong scheme is told so; others would not understand. */
+/* Who took the wrong scheme is told so where that is HTTP; others would not understand.
+ */
 static enum next
 refuse_plain(struct conn *c)
 {
@@ -131,7 +132,8 @@ refuse_plain(struct conn *c)
 	ssize_t n = stream_look(&c->client, c->e->scratch, GLIMPSE);
 
 	count_add(COUNT_TLS_CLIENTS_FAILED, 1);
-	if (n <= 0 || !glimpse_is_http((struct str){ c->e->scratch, (size_t)n }))
+	if (n <= 0 || c->door->kind == RECORD_SOCKS5 ||
+	    !glimpse_is_http((struct str){ c->e->scratch, (size_t)n }))
 		return fail(
 		    c, REASON_REQUEST_MALFORMED, CLOSE_WEIR, AFTER_CLOSE, "no TLS");
 	entry_begin(c);

@@ -8,12 +8,14 @@ import threading
 
 import pytest
 
-from rig import client as rig_client, gateway as rig_gateway, origin as origins, provider as rig_provider, tls
+from rig import client as rig_client, gateway as rig_gateway, origin as origins, provider as rig_provider, socks, tls
+from rig import token as tokens
 from rig.ca import Ca, Inside
 from rig.gateway import ASK
 from rig.weir import WAIT, binary, free_port, wait_for
-from rules import http, https, is_refusal, tcp
+from rules import http, https, in_order, is_refusal, tcp
 from test_forward import WS, websocket_origin
+from test_sessions import SECRET, sessions
 
 NAME, WEIR = "allowed.test", "weir.test"
 
@@ -229,6 +231,66 @@ def test_plain_http_is_told_so_in_plain_http(secured, connect, listener, kind):
     assert client.read_all() == b""
     record, = proxy.finals(1)
     assert (record["kind"], record["decision"], record["reason"]) == (kind, "deny", "request_malformed")
+
+
+# -- SOCKS inside TLS
+
+@pytest.fixture
+def socks_inside(secured, enter):
+    """socks_inside(rules): a weir whose SOCKS5 door listens with TLS, and a maker of clients that have shaken hands with it."""
+    def make(rules, **how):
+        listen = {"socks5": ["tls:127.0.0.1:%d" % free_port()], "health": ["127.0.0.1:%d" % free_port()]}
+        proxy = secured(rules, dict({"listen": listen}, **how.pop("config", {})), **how)
+        return proxy, lambda: enter(proxy, listener="socks5")
+    return make
+
+
+def test_socks_inside_tls_is_judged_as_at_any_listener(socks_inside, echo, upstream):
+    proxy, client = socks_inside([tcp(NAME, echo.port), http(NAME, upstream.port)])
+    one = client()
+    assert socks.open_tunnel(one, NAME, echo.port) == 0
+    one.send(b"\0anything")
+    assert one.read_until(lambda data: data == b"\0anything")
+    one.close()
+    assert socks.open_tunnel(client(), "denied.test", echo.port) == 2
+    inside = client()
+    assert socks.open_tunnel(inside, NAME, upstream.port) == 0
+    inside.send("GET /x HTTP/1.1\r\nHost: %s:%d\r\nConnection: close\r\n\r\n" % (NAME, upstream.port))
+    assert inside.response().body == b"ok" and [r.target for r in upstream.requests] == ["/x"]
+    records = [(r["target"]["host"], r["decision"]) for r in proxy.finals(4) if r["kind"] == "socks5"]
+    assert sorted(records) == [(NAME, "allow"), (NAME, "allow"), ("denied.test", "deny")]
+
+
+def test_a_clients_own_tls_goes_through_socks_inside_tls(socks_inside, origin, authority):
+    server = origin(serve=tls.tls_serve(authority.context(NAME), origins.http_serve))
+    port = server.listen()
+    proxy, client = socks_inside([https(NAME, port)])
+    outer = client()
+    assert socks.open_tunnel(outer, NAME, port) == 0
+    within = tls.wrap(outer.sock, authority.client(), NAME)
+    within.sendall(b"GET /in HTTP/1.1\r\nHost: allowed.test\r\n\r\n")
+    assert within.recv(65536).endswith(b"ok") and server.requests[0].target == "/in"
+    within.finish()
+    outer.close()
+    assert (lambda r: (r["kind"], r["tls"]["sni"], r["assurance"]))(proxy.finals(1)[0]) == ("socks5", NAME, "sni")
+
+
+def test_a_login_inside_tls_is_whose_session_it_is(socks_inside, echo):
+    proxy, client = socks_inside([tcp(NAME, echo.port)], config={"sessions": sessions()}, environment={"KEY": SECRET})
+    assert socks.open_tunnel(client(), NAME, echo.port) is None
+    one = client()
+    assert socks.open_tunnel(one, NAME, echo.port, tokens.mint(SECRET, "s1")) == 0
+    one.close()
+    assert [(r["decision"], (r["session"] or {}).get("sid")) for r in in_order(proxy.finals(2))] == [("deny", None), ("allow", "s1")]
+
+
+@pytest.mark.parametrize("first", [socks.offer(socks.NONE), b"GET http://allowed.test/ HTTP/1.1\r\nHost: allowed.test\r\n\r\n"])
+def test_plain_socks_where_tls_is_spoken_is_closed_and_recorded(socks_inside, connect, first):
+    proxy, _ = socks_inside([http(NAME)])
+    client = connect(proxy)
+    client.send(first)
+    assert client.read_all() == b""
+    assert (lambda r: (r["kind"], r["reason"], r["error"]))(proxy.finals(1)[0]) == ("socks5", "request_malformed", "no TLS")
 
 
 def test_what_is_no_tls_is_closed_without_a_word(secured, connect):
@@ -597,7 +659,7 @@ def test_a_certificate_that_is_over_or_for_something_else_is_told(tmp_path, more
     (("tls: { listen: { cert: file:own.pem, key: file:own.key } }\n", ""),
      'weir.yaml:3:18: error: a listener with tls: wants a certificate: tls: { listen: { cert: file:weir.pem, key: file:weir.key } }'),
     ((", key: file:own.key", ""), "tls.listen is a certificate and its key: key is not written"),
-    (("listen: { proxy", "listen: { socks5: [\"tls:127.0.0.1:1080\"], proxy"), "tls: is for listen.proxy and listen.gateway"),
+    (("listen: { proxy", "listen: { dns: [\"tls:127.0.0.1:5353\"], proxy"), "tls: is for listen.proxy, listen.gateway and listen.socks5"),
     (("tls:127.0.0.1:3129", "tls:unix:/x.sock"), '"tls:unix:/x.sock" is no place to listen at'),
     (('["tls:127.0.0.1:3129"]', '["tls:127.0.0.1:3129"], gateway: ["127.0.0.1:3129"]'), "[listener_conflict]")])
 def test_what_is_wrong_with_the_listeners_fails_the_check(tmp_path, change, why):

@@ -277,11 +277,12 @@ def test_the_proxy_is_that_of_the_environment_when_none_is_named(sandbox, doors)
 def test_doors_with_tls_are_tried_by_tls(sandbox, doors, authority, tmp_path):
     certificate, key = authority.leaf("IP:" + WEIR)
     tls = {"listen": {"cert": "file:" + certificate, "key": "file:" + key}}
-    proxy = doors(config={"tls": tls}, listen={door: ["tls:%s:%d" % (WEIR, PORTS[door])] for door in ("proxy", "gateway")})
+    proxy = doors(config={"tls": tls}, listen={door: ["tls:%s:%d" % (WEIR, PORTS[door])] for door in ("proxy", "gateway", "socks5")})
     words = proxy.words[:proxy.words.index("--proxy")]
-    at = ["--gateway", "https://%s:%d" % (WEIR, PORTS["gateway"]), "--proxy", "https://%s:3128" % WEIR]
+    at = ["--gateway", "https://%s:%d" % (WEIR, PORTS["gateway"]), "--proxy", "https://%s:3128" % WEIR,
+          "--socks5", "tls:%s:%d" % (WEIR, PORTS["socks5"])]
     wrong, said = seen(sandbox.verify(*words, *at, env=dict(os.environ, SSL_CERT_FILE=authority.certificate)))
-    assert wrong == {} and {"proxy-allowed", "proxy-refused", "gateway-session"} <= {p["probe"] for p in said["probes"]}, said
+    assert wrong == {} and {"proxy-allowed", "proxy-refused", "gateway-session", "socks5-allowed", "socks5-refused"} <= {p["probe"] for p in said["probes"]}, said
     status, out, _ = sandbox.verify(*words, env=dict(os.environ, https_proxy="https://weir:x@%s:3128" % WEIR))
     assert status == 1 and "its certificate is not trusted here" in out
 
