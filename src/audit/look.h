@@ -6,7 +6,8 @@
  * Each look is at one place of a line and costs no more than what it takes or a
  * bounded window; what it cost is added to the scan's work.
  *
- * The scan's thread.
+ * Borrows the piece for the call; what is found goes into the scan's spans.  On the
+ * scan's thread.
  */
 #ifndef WEIR_AUDIT_LOOK_H
 #define WEIR_AUDIT_LOOK_H

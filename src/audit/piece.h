@@ -5,6 +5,10 @@
  * document, may cost a multiple of its length and no more, nor have more than so many
  * marks.  A line that costs more is masked whole, what is left of one with more marks,
  * too; so is each string that is left of a document.
+ *
+ * A scan and its pieces are the stack's of whoever looks; all that a scan points to is
+ * borrowed for as long as it goes on, and the text is never changed.  One thread for each
+ * scan; shapes and prefilter are shared and immutable.
  */
 #ifndef WEIR_AUDIT_PIECE_H
 #define WEIR_AUDIT_PIECE_H

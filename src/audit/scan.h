@@ -8,6 +8,10 @@
  * and a budget holds should a rule ever break that.
  * No secret is in two lines but a private key's, and what join.h knows: lines are judged
  * one by one, so that it does not matter which of them come together.
+ *
+ * Borrows the text for the call, and what scan_init() is given for as long as the scan
+ * goes on; the spans are the caller's, and in no order.  On the scan's thread: two scans
+ * at once share shapes and prefilter, nothing else.
  */
 #ifndef WEIR_AUDIT_SCAN_H
 #define WEIR_AUDIT_SCAN_H

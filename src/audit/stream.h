@@ -9,6 +9,9 @@
  * beyond STREAM_PEM_MAX is one mark however long it is.  Time is bounded, too: what costs
  * more than a purse (purse.h) pays is one mark of kind "doubt" with what follows it, up
  * to such a place.
+ *
+ * The stream is its owner's, on one thread, and holds what is not given out yet; the
+ * redactor is borrowed until fini, a piece for the call.
  */
 #ifndef WEIR_AUDIT_STREAM_H
 #define WEIR_AUDIT_STREAM_H

@@ -2,9 +2,12 @@
  * sent.h - what sessions have sent, in the store that lasts
  *
  * A cap on uploads holds for a session's life, and that may outlast this process or be
- * served by others, too.  A session's counts are loaded before its first exchange here,
- * and what was sent is told to the store each second; so what a death can hide, or other
- * instances cannot see yet, is the bytes of a second, or of as long as the store is away.
+ * served by others, too.  Where a cap may hold, a session's counts are loaded before its
+ * first exchange here (proxy/counts.h), and what was sent is told to the store each
+ * second; so what a death can hide, or other instances cannot see yet, is the bytes of a
+ * second, or of as long as the store is away.
+ *
+ * Any thread that has a loop, on which the store's answers come; main tells.
  */
 #ifndef WEIR_PROXY_SENT_H
 #define WEIR_PROXY_SENT_H

@@ -4,6 +4,8 @@
  * What an exchange may send is the least of what its rules, limits.upload and the
  * tokens of its session and that one's ancestors say.  It is counted for the family:
  * a session and its sub-agents send together, as they spend together.
+ *
+ * On the exchange's worker, whose lease it is; the table behind it is any thread's.
  */
 #ifndef WEIR_PROXY_UPLOAD_H
 #define WEIR_PROXY_UPLOAD_H
@@ -12,6 +14,7 @@
 #include "state/session.h"
 #include "state/uploads.h"
 
+/* Borrowed for the call. */
 struct upload_ask {
 	struct uploads *all;
 	struct upload_owner owner; /* who sends */

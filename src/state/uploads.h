@@ -36,7 +36,8 @@ struct upload_owner {
 	bool is_kept; /* in a store, too: it counts only what upload_load() began */
 };
 
-/* Made when new.  NULL: there are too many sessions, or its counts were not loaded. */
+/* A reference, made when new; lease_begin() takes it, and lease_end() puts it back.
+ * NULL: there are too many sessions, or its counts were not loaded. */
 struct upload *upload_ref(struct uploads *all, const struct upload_owner *owner,
     struct str host, int64_t now) MUST_CHECK;
 uint64_t upload_taken(const struct upload *u); /* sent, and leased out */
@@ -84,10 +85,10 @@ void uploads_tell(struct uploads *all, upload_tell *tell, void *arg);
 void upload_told(struct uploads *all, struct str session, const struct upload_sum *more,
     size_t n, const struct upload_said *said);
 
-/* What one exchange may send.  Zeroed: no limit. */
+/* What one exchange may send; its worker's.  Zeroed: no limit. */
 struct lease {
-	struct quota quota; /* first */
-	struct upload *upload;
+	struct quota quota;    /* first */
+	struct upload *upload; /* a reference */
 	uint64_t cap;
 };
 
