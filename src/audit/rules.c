@@ -215,8 +215,7 @@ forbid(const struct walk *w, size_t n)
 {
 	refuse_at(w->l, w->at, "rule_forbidden",
 	    "classes, groups, alternatives, look-arounds and bounded repeats are there",
-	    "\"%.*s\" has no place in a rule's pattern",
-	    STR_ARG(str_sub(w->pattern, w->at, n)));
+	    "\"%.*s\" has no place in a rule's pattern", (int)n, w->pattern.p + w->at);
 }
 
 static void
