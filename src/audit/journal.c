@@ -81,7 +81,8 @@ struct journal {
 	char *name;         /* of this weir */
 	struct signer *signer;
 	struct anchor anchor;
-	size_t files;                    /* of the log, when they were counted */
+	size_t files; /* of the log, when they were counted */
+	struct room room;
 	off_t segment;                   /* bytes of a file that is to be cut; 0: never */
 	msec cut_at;                     /* it could not be: not before */
 	msec retry_at, sync_at, look_at; /* 0: not */
@@ -232,6 +233,16 @@ look_after_file(struct journal *j)
 	j->batch.is_lost = was_removed;
 }
 
+/* ---- its file system */
+
+static void
+look_for_room(struct journal *j)
+{
+	if (room_look(&j->room, &j->batch.file, now_ms()))
+		batch_say(&j->batch, "room", "state", room_state_name(journal_room(j)),
+		    "free", NUM(journal_free_bytes(j)));
+}
+
 /* ---- the writer's turn */
 
 /* All that was handed over is in the file. */
@@ -379,12 +390,19 @@ next_write(const struct journal *j)
 	return poll;
 }
 
+/* 0 is never. */
+static msec
+sooner(msec a, msec b)
+{
+	return a == 0 || (b != 0 && b < a) ? b : a;
+}
+
 static msec
 next_turn(const struct journal *j)
 {
-	msec write = next_write(j), other = has_unfinished(j) ? 0 : j->anchor.retry_at;
+	msec anchor = has_unfinished(j) ? 0 : j->anchor.retry_at;
 
-	return write == 0 || (other != 0 && other < write) ? other : write;
+	return sooner(sooner(next_write(j), anchor), room_next(&j->room));
 }
 
 /* Called with the lock: is there something that is not left waiting? */
@@ -475,6 +493,7 @@ turn(struct journal *j, bool is_last)
 	}
 	seal_taken(j);
 	say_dropped(j, dropped);
+	look_for_room(j);
 	if (wants_checkpoint)
 		put_checkpoint(j);
 	flush(j);
@@ -509,6 +528,12 @@ journal_new(const struct journal_options *o)
 	j->is_null = o->path == NULL;
 	j->path = j->is_null ? NULL : mem_strdup(o->path);
 	j->segment = (off_t)o->segment;
+	j->room = (struct room){
+		.reserve = o->reserve,
+		.drops = o->drops,
+		.share = o->share,
+		.arg = o->share_arg,
+	};
 	j->name = mem_strdup(o->name != NULL ? o->name : "weir");
 	j->signer = o->sign.n > 0 ? signer_new(o->sign) : NULL;
 	assert(o->sign.n == 0 || j->signer != NULL); /* signer_takes() said so */
@@ -605,6 +630,18 @@ journal_close(struct journal *j)
 	journal_free(j);
 }
 
+enum room_state
+journal_room(const struct journal *j)
+{
+	return (enum room_state)atomic_load(&j->room.state);
+}
+
+int64_t
+journal_free_bytes(const struct journal *j)
+{
+	return atomic_load(&j->room.free);
+}
+
 bool
 journal_reserve(struct journal *j)
 {
@@ -614,7 +651,7 @@ journal_reserve(struct journal *j)
 		atomic_fetch_add(&j->used, 1);
 		return true;
 	}
-	if (!atomic_load(&j->is_healthy))
+	if (!atomic_load(&j->is_healthy) || journal_room(j) == ROOM_NONE)
 		return false;
 	do
 		if (used >= j->places)

@@ -7,6 +7,7 @@
  * and fsyncs each second.  When the file cannot be written, new reservations
  * fail (on_failure refuse) or lines are dropped and counted (drop); it tries
  * again by itself, and lines already taken are kept (bounded by the places).
+ * So they fail where its file system has less room than a quarter of the reserve.
  *
  * prev: hex SHA-256 of the previous line's bytes without LF (first: 64 zeros);
  * mac: HMAC-SHA-256 over the line up to `,"mac"`.
@@ -14,7 +15,7 @@
 #ifndef WEIR_AUDIT_JOURNAL_H
 #define WEIR_AUDIT_JOURNAL_H
 
-#include "base/loop.h"
+#include "audit/room.h"
 
 struct journal;
 struct journal_wait;
@@ -27,8 +28,11 @@ struct journal_options {
 	struct str sign;    /* their key, which signer_new() takes; empty: none */
 	const char *anchor; /* where they are said, too; NULL: nowhere */
 	uint64_t segment;   /* bytes of a file that is to be cut; 0: never */
-	size_t places;      /* how many exchanges may be open at once */
-	int uid, gid;       /* owner of a file made while still root; -1: as is */
+	int64_t reserve;    /* of the file system, audit/room.h; 0: it may be full */
+	void (*share)(void *arg, int64_t left); /* as in struct room, on its thread */
+	void *share_arg;
+	size_t places; /* how many exchanges may be open at once */
+	int uid, gid;  /* owner of a file made while still root; -1: as is */
 };
 
 /* NULL after logging why (path and remedy): the file must be writable at start. */
@@ -57,8 +61,10 @@ struct journal_wait *journal_wait_start(struct journal *j, struct loop *on,
 void journal_wait_cancel(struct journal_wait *w); /* NULL is fine */
 /* Behind all lines that this thread handed over. */
 void journal_checkpoint(struct journal *j);
-void journal_reopen(struct journal *j);            /* SIGUSR1 */
-bool journal_is_healthy(const struct journal *j);  /* for /readyz */
+void journal_reopen(struct journal *j);                /* SIGUSR1 */
+bool journal_is_healthy(const struct journal *j);      /* for /readyz */
+enum room_state journal_room(const struct journal *j); /* so too */
+int64_t journal_free_bytes(const struct journal *j);   /* 0: not known */
 bool journal_is_anchored(const struct journal *j); /* the anchor has all checkpoints */
 uint64_t journal_next_seq(
     struct journal *j); /* the `seq` of a record: counts up over all threads */

@@ -10,6 +10,7 @@
 #include <string.h>
 #include <sys/file.h>
 #include <sys/stat.h>
+#include <sys/statvfs.h>
 #include <unistd.h>
 
 #include "base/log.h"
@@ -230,6 +231,26 @@ bool
 logfile_sync(const struct logfile *f)
 {
 	return !f->is_regular || fdatasync(f->fd) == 0;
+}
+
+static int64_t
+bytes_of(fsblkcnt_t blocks, unsigned long size)
+{
+	return size > 0 && blocks < (fsblkcnt_t)INT64_MAX / size
+		   ? (int64_t)(blocks * size)
+		   : INT64_MAX;
+}
+
+bool
+logfile_room(const struct logfile *f, int64_t *free, int64_t *size)
+{
+	struct statvfs s;
+
+	if (!f->is_regular || fstatvfs(f->fd, &s) != 0 || s.f_blocks == 0)
+		return false;
+	*free = bytes_of(s.f_bavail, s.f_frsize);
+	*size = bytes_of(s.f_blocks, s.f_frsize);
+	return true;
 }
 
 bool

@@ -51,6 +51,9 @@ void logfile_take_back(const struct logfile *f, size_t n);
 /* A file that ends in the middle of a line ends with that line now. */
 void logfile_end_line(const struct logfile *f);
 bool logfile_sync(const struct logfile *f) MUST_CHECK;
+/* Bytes that may be written on its file system, and that it has in all; false: that is
+ * not known, or it is no regular file. */
+bool logfile_room(const struct logfile *f, int64_t *free, int64_t *size) MUST_CHECK;
 
 off_t logfile_size(const struct logfile *f); /* in bytes; 0: no regular file */
 /* Another file stands at the path now, or none. */

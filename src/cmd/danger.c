@@ -116,6 +116,12 @@ drops_records(const struct settings *s)
 }
 
 static bool
+has_no_reserve(const struct settings *s)
+{
+	return s->audit_reserve == 0;
+}
+
+static bool
 forgets_spend(const struct settings *s)
 {
 	return strcmp(s->ledger_url, "memory:") == 0;
@@ -211,6 +217,8 @@ static const struct {
 	    "the token of a turn that is over goes on being good" },
 	{ "audit.on_failure", "audit.on_failure: drop", drops_records,
 	    "exchanges pass though they cannot be recorded" },
+	{ "audit.reserve", "audit.reserve: 0", has_no_reserve,
+	    "one sandbox can fill the audit log's file system, and stop all others" },
 	{ "ledger.url", "ledger.url: memory:", forgets_spend,
 	    "what was spent is forgotten with the process" },
 	{ "upstream.resolve", "upstream.resolve: false", trusts_parent,

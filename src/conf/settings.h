@@ -37,6 +37,8 @@ struct settings {
 	char *audit_anchor;
 	int64_t audit_segment; /* bytes; 0: never */
 	int64_t audit_sums;
+	int64_t audit_reserve; /* bytes; 0: none; or SIZE_AUTO */
+	int64_t audit_writers;
 	struct secret redact_key;
 	char *redact_id;
 	bool redact_cards;

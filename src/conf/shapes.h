@@ -40,6 +40,7 @@ enum provider_kind {
 	PROVIDER_BEDROCK /* for `weir meter` only: no configuration names it */
 };
 
+#define SIZE_AUTO INT64_C(-1) /* a size that depends on what is there */
 #define UNWRITTEN INT64_C(-1) /* an amount that is neither written nor has a default */
 
 struct texts {

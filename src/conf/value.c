@@ -97,14 +97,31 @@ size_read(
 }
 
 static bool
+is_auto(const struct node *n)
+{
+	return n->type == NODE_SCALAR && str_eq(n->text, STR("auto"));
+}
+
+static bool
 workers_read(
     const struct loading *l, const struct row *row, const struct node *n, void *field)
 {
-	if (n->type == NODE_SCALAR && str_eq(n->text, STR("auto"))) {
+	if (is_auto(n)) {
 		*(int64_t *)field = 0;
 		return true;
 	}
 	return int_read(l, row, n, field);
+}
+
+static bool
+size_or_auto_read(
+    const struct loading *l, const struct row *row, const struct node *n, void *field)
+{
+	if (is_auto(n)) {
+		*(int64_t *)field = SIZE_AUTO;
+		return true;
+	}
+	return size_read(l, row, n, field);
 }
 
 /* "AMOUNT/PER", or 0 for no limit; *amount is a node of its own, so that its reader can
@@ -179,6 +196,8 @@ const struct type type_DURATION = { "duration", "ms", duration_read, int64_same,
 	NULL, NULL, NULL };
 const struct type type_SIZE = { "size", "bytes", size_read, int64_same, NULL, NULL, NULL,
 	NULL };
+const struct type type_SIZE_or_auto = { "size or auto", "bytes", size_or_auto_read,
+	int64_same, NULL, NULL, NULL, NULL };
 const struct type type_WORKERS = { "number or auto", "", workers_read, int64_same, NULL,
 	NULL, NULL, NULL };
 const struct type type_RATE = { "rate", "a second", rate_read, int64_same, NULL, NULL,

@@ -56,6 +56,7 @@ struct row {
 char *path_from(const struct loading *l, const struct node *n) MUST_CHECK;
 
 extern const struct type type_BOOL, type_INT, type_DURATION, type_SIZE, type_WORKERS;
+extern const struct type type_SIZE_or_auto;         /* SIZE_AUTO */
 extern const struct type type_RATE, type_BODY_RATE; /* "100/s"; "1KiB/min" */
 extern const struct type type_MINUTE_RATE;          /* "120/min" */
 extern const struct type type_HOUR_RATE;            /* "600/h" */

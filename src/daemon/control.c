@@ -45,6 +45,7 @@ struct control {
 	struct limits *limits;
 	struct uploads *uploads;
 	struct coined *coined;
+	struct writers *writers;
 	struct sums *sums;
 	struct names *names; /* or NULL */
 	struct sessions *sessions;
@@ -167,6 +168,7 @@ on_sum(void *arg)
 
 	const struct events e = events_of(c);
 	(void)events_sums(&e, c->sums);
+	writers_age(c->writers);
 	timer_set(c->loop, &c->sum, SUM_EVERY);
 }
 
@@ -282,6 +284,8 @@ unready(void *arg)
 		return "it drains";
 	if (!journal_is_healthy(c->journal))
 		return "the audit log cannot be written";
+	if (journal_room(c->journal) == ROOM_NONE)
+		return "the audit log's file system is full but for a reserve";
 	if (!journal_is_anchored(c->journal))
 		return "the audit anchor cannot be written";
 	if (c->ledger != NULL && ledger_health(c->ledger) != LEDGER_OK)
@@ -356,6 +360,10 @@ admin_status(void *arg, struct buf *to)
 	json_text(&j, ledger_state(c));
 	json_key(&j, "audit_head");
 	json_text(&j, head);
+	json_key(&j, "audit_room");
+	json_text(&j, room_state_name(journal_room(c->journal)));
+	json_key(&j, "audit_free");
+	json_int(&j, journal_free_bytes(c->journal));
 	json_close(&j, '}');
 }
 
@@ -378,6 +386,12 @@ make_admin(struct control *c)
 	return admin_new(&o);
 }
 
+static void
+share_room(void *writers, int64_t left)
+{
+	writers_share(writers, left);
+}
+
 static int
 open_journal(struct control *c, int uid, int gid)
 {
@@ -389,6 +403,9 @@ open_journal(struct control *c, int uid, int gid)
 		.sign = { set->audit_sign.bytes, set->audit_sign.n },
 		.anchor = set->audit_anchor,
 		.segment = (uint64_t)set->audit_segment,
+		.reserve = set->audit_reserve,
+		.share = share_room,
+		.share_arg = c->writers,
 		.drops = set->audit_on_failure == ON_FAILURE_DROP,
 		.places = (size_t)c->descriptors + 1024,
 		.uid = uid,
@@ -426,6 +443,7 @@ make_workers(struct control *c, size_t n)
 		.limits = c->limits,
 		.uploads = c->uploads,
 		.coined = c->coined,
+		.writers = c->writers,
 		.sums = c->sums,
 		.names = c->names,
 		.sessions = c->sessions,
@@ -617,6 +635,7 @@ start(struct control *c)
 	c->limits = limits_new();
 	c->uploads = uploads_new();
 	c->coined = coined_new();
+	c->writers = writers_new((size_t)set->audit_writers);
 	c->sums = sums_new((size_t)set->audit_sums);
 	if (set->dns_door_mode == DNS_SYNTHETIC && set->listen_dns.n > 0)
 		c->names = names_new(&set->dns_door_pool4, (size_t)set->dns_door_names);
@@ -687,6 +706,7 @@ take_down(struct control *c)
 	limits_free(c->limits);
 	uploads_free(c->uploads);
 	coined_free(c->coined);
+	writers_free(c->writers);
 	sums_free(c->sums);
 	names_free(c->names);
 	snapshot_unref(c->snapshot);

@@ -73,6 +73,7 @@ worker_new(const struct worker_options *o, const char **why)
 	e->limits = o->limits;
 	e->uploads = o->uploads;
 	e->coined = o->coined;
+	e->writers = o->writers;
 	e->sums = o->sums;
 	e->names = o->names;
 	e->sessions = o->sessions;

@@ -18,6 +18,7 @@ struct worker_options {
 	struct limits *limits;
 	struct uploads *uploads;
 	struct coined *coined;
+	struct writers *writers;
 	struct sessions *sessions;
 	struct tokens *tokens;
 	struct ledger *ledger; /* or NULL */

@@ -69,6 +69,8 @@ accept_as(struct conn *c, const struct endpoint *source)
 {
 	client_give(c->share, CLIENT_CONNECTION);
 	client_unref(c->share);
+	writer_unref(c->writer);
+	c->writer = NULL;
 	c->peer = *source;
 	share_limits(c);
 	if (!is_dropped(c))

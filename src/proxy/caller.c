@@ -13,6 +13,7 @@ drop(void *arg)
 	for (size_t i = 0; i < c->nkin; i++)
 		grant_unref(c->kin[i]);
 	grant_unref(c->grant);
+	writer_unref(c->writer);
 	session_unref(c->session);
 	free(c);
 }
@@ -65,6 +66,7 @@ caller_new(const struct caller *of, const struct session_ask *ask, struct loop *
 	c->refs = 1;
 	c->session = of->session;
 	c->grant = of->grant;
+	c->writer = of->writer;
 	c->nkin = of->nkin;
 	for (size_t i = 0; i < of->nkin; i++)
 		c->kin[i] = of->kin[i];

@@ -14,11 +14,13 @@
 #include "policy/claims.h"
 #include "proxy/recheck.h"
 #include "state/seat.h"
+#include "state/writers.h"
 
 struct caller {
 	unsigned refs;
 	struct session *session; /* a reference */
 	struct grant *grant;     /* what its token says; a reference */
+	struct writer *writer;   /* of what its family has recorded; a reference */
 	/* What it must pass through, too: its ancestors' grants, parent first;
 	 * references. Those of ancestors that have none are left out. */
 	struct grant *kin[SESSION_ANCESTORS];
@@ -37,7 +39,7 @@ struct caller {
 };
 
 /*
- * Takes the references that `of` has (session, grant, kin; the rest is not looked at);
+ * Takes the references that `of` has (session, grant, writer, kin; no more is looked at);
  * `ask` opened the session.
  * NULL: it was ended meanwhile, *why says by what; the references are gone.  `ended`
  * runs at most once, from the loop, and not after caller_leave().

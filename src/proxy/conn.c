@@ -271,6 +271,7 @@ conn_close(struct conn *c)
 	buf_fini(&c->out);
 	client_give(c->share, c->is_surplus ? CLIENT_SURPLUS : CLIENT_CONNECTION);
 	client_unref(c->share);
+	writer_unref(c->writer);
 	list_remove(&c->link);
 	count_add(COUNT_CONNECTIONS_OPEN, -1);
 	loop_free_later(e->loop, free, c);

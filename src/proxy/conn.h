@@ -80,7 +80,8 @@ struct conn {
 	struct engine *e;
 	const struct door *door; /* it came through */
 	struct stream client;
-	struct client *share; /* of this client's limits */
+	struct client *share;  /* of this client's limits */
+	struct writer *writer; /* of what it has recorded without a session; or NULL */
 	struct endpoint peer;
 	struct endpoint to;    /* where it was going; transparent only */
 	const char *unix_path; /* the listener's */

@@ -21,6 +21,7 @@
 #include "state/sums.h"
 #include "state/tokens.h"
 #include "state/uploads.h"
+#include "state/writers.h"
 
 #define SCRATCH ((size_t)64 * 1024)
 
@@ -40,6 +41,7 @@ struct engine {
 	struct sums *sums;         /* shared by all workers */
 	struct uploads *uploads;   /* shared by all workers */
 	struct coined *coined;     /* shared by all workers */
+	struct writers *writers;   /* shared by all workers */
 	struct names *names;       /* shared by all workers; NULL: none are given */
 	struct ledger *ledger;     /* shared; NULL: nobody has a session here */
 	struct snapshot *snapshot; /* what new exchanges are judged by */

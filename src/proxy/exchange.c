@@ -238,6 +238,42 @@ exchange_account(const struct exchange *x, struct buf *out)
 	buf_str(out, client_name(x->share));
 }
 
+#define NO_SESSION STR("\xff") /* all that have none share one part */
+#define ABOUT 1024             /* bytes of a record that is not written */
+
+/* Who has a session has one writer with its family, who has none has the client's. */
+static struct writer *
+writer_of(struct engine *e, struct exchange *x)
+{
+	struct buf account;
+
+	if (x->who != NULL)
+		return x->who->writer;
+	if (*x->writer == NULL) {
+		buf_init(&account, ACCOUNT_MAX);
+		exchange_account(x, &account);
+		*x->writer = writer_ref(e->writers, NO_SESSION, buf_view(&account));
+		buf_fini(&account);
+	}
+	return *x->writer;
+}
+
+bool
+exchange_may_record(struct engine *e, struct exchange *x)
+{
+	return writer_may(writer_of(e, x));
+}
+
+bool
+exchange_may_write(struct engine *e, struct exchange *x)
+{
+	if (exchange_may_record(e, x))
+		return true;
+	writer_wrote(writer_of(e, x), ABOUT);
+	count_add(COUNT_AUDIT_CROWDED, 1);
+	return false;
+}
+
 /* `sent`: what it has sent itself, as far as that is known here. */
 static bool
 may_send(struct exchange *x, uint64_t sent)
@@ -611,7 +647,7 @@ fill_times(struct record *r, const struct exchange *x)
 }
 
 static void
-write_record(struct engine *e, const struct exchange *x, const char *client,
+write_record(struct engine *e, struct exchange *x, const char *client,
     enum record_phase phase, struct tally bytes)
 {
 	struct arena narrow;
@@ -649,6 +685,7 @@ write_record(struct engine *e, const struct exchange *x, const char *client,
 			r.flag[r.nflag++] = flags[i].name;
 	buf_reset(&e->text);
 	record_print(&r, x->snapshot->redactor, &e->text);
+	writer_wrote(writer_of(e, x), e->text.n);
 	journal_write(e->journal, buf_view(&e->text));
 	buf_reset(&e->text);
 	arena_fini(&narrow);

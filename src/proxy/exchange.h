@@ -61,6 +61,7 @@ struct exchange {
 
 	struct conn *conn;      /* whose it is; set by GREET */
 	struct client *share;   /* the client's limits; so too */
+	struct writer **writer; /* the connection's; made when one is needed */
 	struct trailed trailed; /* its records before the last one */
 	bool is_counted;        /* as a refusal, proxy/refusals.h */
 	bool is_summed;         /* with others, unless it has an `open` record */
@@ -129,6 +130,13 @@ exchange_is_tunnel(const struct exchange *x)
 /* On whose account it is: a session's family, or the client where there is none; bytes
  * that no other one has. */
 void exchange_account(const struct exchange *x, struct buf *out);
+/*
+ * After WHO: false: records have little room, and whose account it is had its part of
+ * that.  It counts as if it had been recorded, and is not to be.
+ */
+bool exchange_may_write(struct engine *e, struct exchange *x) MUST_CHECK;
+/* The same of a refusal, which is summed where it is false. */
+bool exchange_may_record(struct engine *e, struct exchange *x) MUST_CHECK;
 /* Is it a request in a TLS that was opened here? */
 static inline bool
 exchange_is_inside_tls(const struct exchange *x)

@@ -33,6 +33,7 @@ greet_begin(struct conn *c)
 	c->x->kind = conn_door(c)->kind;
 	c->x->conn = c;
 	c->x->share = c->share;
+	c->x->writer = &c->writer;
 	if (c->outer != NULL) {
 		c->x->first = c->outer->first;
 		c->x->first.other_sni = NULL; /* the tunnel's own */

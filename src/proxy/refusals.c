@@ -60,7 +60,7 @@ refusals_count(struct conn *c)
 	wait = delay_of(c);
 	if (wait > 0)
 		x->flags |= FLAG_DELAYED;
-	x->is_summed = wait > 0 || is_one_of_many(c);
+	x->is_summed = wait > 0 || is_one_of_many(c) || !exchange_may_record(c->e, x);
 	return wait;
 }
 

@@ -168,6 +168,18 @@ is_still(const struct caller *who, const struct grant *g, bool is_armed)
 	       same == who->nkin;
 }
 
+/* Its family's, which is one of its tenant's. */
+static struct writer *
+writer_of(struct conn *c, struct session *s)
+{
+	struct str name = session_name(session_root(s));
+	struct session_parts parts = session_name_parts(name);
+	const char *end = parts.tenant.p + parts.tenant.n;
+
+	return writer_ref(
+	    c->e->writers, (struct str){ name.p, (size_t)(end - name.p) }, name);
+}
+
 /* Takes the session's reference; borrows the grant. */
 static enum session_answer
 sit_down(
@@ -177,6 +189,7 @@ sit_down(
 	enum session_answer why;
 
 	gather_kin(&of);
+	of.writer = writer_of(c, s);
 	/* before the old seat is left: whoever ends the session meanwhile finds one */
 	struct caller *who = caller_new(&of, ask, c->e->loop, on_ended, c, &why);
 	conn_leave(c);
@@ -197,16 +210,26 @@ refuse(struct conn *c, enum reason reason, const char *why)
 	return answer_refuse(c, reason);
 }
 
+/* On whose account it is has been found out. */
+static enum next
+admit(struct conn *c)
+{
+	return exchange_may_write(c->e, c->x)
+		   ? NEXT
+		   : answer_refuse(c, REASON_AUDIT_UNAVAILABLE);
+}
+
 /* One more exchange of c->who's. */
 static enum next
 begin(struct conn *c)
 {
 	int64_t retry_ms;
 	enum session_answer a;
+	enum next admitted;
 
 	c->x->who = caller_ref(c->who);
-	if (c->door->is_light)
-		return NEXT;
+	if ((admitted = admit(c)) != NEXT || c->door->is_light)
+		return admitted;
 	a = session_begin(c->who->session, clock_wall_ms(), &retry_ms);
 	if (a != SESSION_OK) {
 		c->x->retry_s = (retry_ms + 999) / 1000;
@@ -312,7 +335,7 @@ known(struct conn *c, enum reason reason, struct grant *g, const char *why)
 		return refuse(c, REASON_SESSION_REQUIRED, NULL);
 	if (g == NULL) {
 		conn_leave(c);
-		return NEXT;
+		return admit(c);
 	}
 	grant_unref(c->x->grant);
 	c->x->grant = g;
@@ -427,7 +450,7 @@ inherit(struct conn *c)
 	enum session_answer a = SESSION_OK;
 
 	if (outer == NULL)
-		return NEXT;
+		return admit(c);
 	c->x->grant = grant_ref(outer->grant);
 	if (c->who == NULL) /* refused his seat before: he is not nobody now */
 		return refuse(
@@ -457,6 +480,6 @@ who_stage(struct conn *c)
 		return inherit(c);
 	if (!snapshot_has_sessions(c->x->snapshot) &&
 	    !c->x->snapshot->settings->sessions_required)
-		return NEXT;
+		return admit(c);
 	return identify(c);
 }

@@ -191,7 +191,7 @@ def test_a_pipe_that_is_emptied_slowly_loses_nothing(weir, upstream, connect, fi
 
 def test_with_drop_all_is_served_and_what_is_dropped_is_counted(weir, upstream, connect, place):
     path = place / "audit.jsonl"
-    proxy = weir([http(NAME)], {"listen": proxy_and_health(), "audit": {"path": str(path), "on_failure": "drop"}},
+    proxy = weir([http(NAME)], {"listen": proxy_and_health(), "audit": {"path": str(path), "on_failure": "drop", "reserve": 0}},
                  preexec=few_descriptors)
     fill(place / "junk")
     asked = 0
@@ -211,6 +211,65 @@ def test_with_drop_all_is_served_and_what_is_dropped_is_counted(weir, upstream, 
     assert_chained(lines_of(path))
     dropped = sum(int(r["count"]) for r in records if r.get("event") == "records_dropped")
     assert dropped > 0 and dropped + sum(r["kind"] == "http" for r in records) >= asked
+
+
+@pytest.fixture
+def larger(net, tmp_path):
+    with small_disk(tmp_path / "larger", "4m") as path:
+        yield path
+
+
+def leave(path, free):
+    """A file at `path`, and so many bytes beside it."""
+    there = os.statvfs(path.parent)
+    path.write_bytes(bytes(there.f_bavail * there.f_frsize - free))
+
+
+def test_below_a_quarter_of_the_reserve_all_is_refused_until_there_is_room(weir, upstream, echo, connect, larger):
+    """The log can still be written: what is open ends on record."""
+    proxy = weir([http(NAME), tcp(NAME, echo.port)], {"listen": proxy_and_health(), "audit": {"path": str(larger / "audit.jsonl")}})
+    tunnel = connect(proxy)
+    assert tunnel.connect("%s:%d" % (NAME, echo.port)).status == 200
+    leave(larger / "junk", 400 << 10)
+    assert get(connect(proxy)).status == 200  # with the record of this one weir looks
+    wait_for(lambda: proxy.health("/readyz")[0] == 503, what="a look at the file system")
+    assert "the audit log's file system is full but for a reserve" in proxy.health("/readyz")[1]
+    refused = get(connect(proxy))
+    assert (refused.status, refused.get("x-weir-reason")) == (503, "audit_unavailable") and refused.get("retry-after")
+    assert 0 < proxy.metric("weir_audit_free_bytes") < 512 << 10
+    tunnel.send(b"still relayed")
+    assert tunnel.read_until(lambda data: data == b"still relayed")
+    tunnel.finish()
+    assert tunnel.read_all() == b"still relayed"
+    (larger / "junk").unlink()
+    wait_for(lambda: proxy.health("/readyz")[0] == 200, what="room")
+    assert get(connect(proxy)).status == 200
+    assert proxy.metric("weir_audit_errors_total") == 0
+    proxy.stop()
+    lines = lines_of(larger / "audit.jsonl")
+    assert_chained(lines)
+    records = [json.loads(line) for line in lines]
+    assert sum(r["kind"] == "http" for r in records) == 2
+    assert sum(r["kind"] == "connect" and r["phase"] == "final" for r in records) == 1
+    assert [r["state"] for r in records if r.get("event") == "room"] == ["none", "enough"]
+    assert proxy.log().count("has no room to spare") == proxy.log().count("has room again") == 1
+
+
+def test_with_drop_who_writes_little_is_served_on_a_full_disk(weir, upstream, connect, larger):
+    proxy = weir([http(NAME)], {"listen": proxy_and_health(), "audit": {"path": str(larger / "audit.jsonl"), "on_failure": "drop"}})
+    leave(larger / "junk", 100 << 10)
+    assert get(connect(proxy)).status == 200
+    wait_for(lambda: proxy.health("/readyz")[0] == 503, what="a look at the file system")
+    for _ in range(20):
+        assert get(connect(proxy)).status == 200
+
+
+def test_a_reserve_of_nothing_leaves_the_last_byte_to_the_log(weir, upstream, connect, larger):
+    proxy = weir([http(NAME)], {"listen": proxy_and_health(), "audit": {"path": str(larger / "audit.jsonl"), "reserve": 0}})
+    leave(larger / "junk", 100 << 10)
+    passed, _ = until(proxy, connect, 503)
+    assert proxy.metric("weir_audit_errors_total") > 0 and proxy.metric("weir_audit_free_bytes") == 0
+    assert passed > 20
 
 
 def test_sums_that_wait_for_a_full_log_leave_no_gap_in_its_numbers(weir, upstream, connect, place, tmp_path):

@@ -31,7 +31,7 @@ def test_a_tight_one_has_nothing_in_it(tmp_path):
     ("production: false", "production: false"), ("errors: developer", "errors: developer"),
     ("allow_report: true", "allow_report: true"), ("limits: { client_rate: 0, upload: 1GiB }", "client_rate"),
     ("limits: { new_names: 0, upload: 1GiB }", "new_names"), ("limits: { upload: 0 }", "upload"),
-    ("proxy_protocol: { from: [10.0.0.9] }", "proxy_protocol.from"),
+    ("audit: { path: '-', reserve: 0 }", "audit.reserve"), ("proxy_protocol: { from: [10.0.0.9] }", "proxy_protocol.from"),
     ("boundary: { kind: none }", "no boundary"), ("upstream: { proxy: 'http://p.test:1', resolve: false }", "upstream.resolve")])
 def test_each_switch_of_the_configuration_is_listed_with_its_line(tmp_path, line, switch):
     key = line.split(":")[0]

@@ -37,6 +37,7 @@ test_defaults_are_those_of_the_contract(void **state)
 	assert_null(s->state_dir);
 	assert_null(s->tls_roots);
 	assert_null(s->audit_key.bytes);
+	assert_int_equal(s->audit_reserve, SIZE_AUTO);
 	assert_string_equal(s->redact_id, "k1");
 	assert_int_equal(s->dns_timeout, 5000);
 	assert_int_equal(s->limits_head, 65536);
@@ -62,7 +63,7 @@ test_written_values_are_read(void **state)
 		 "dns: { servers: [192.0.2.1, \"192.0.2.2:5353\"], nat64: "
 		 "[\"2001:db8::/96\"],\n"
 		 "  hosts: { a.test: [127.0.0.2, \"::1\"], B.test: [192.0.2.9] } }\n"
-		 "audit: { path: \"-\", on_failure: drop }\n"
+		 "audit: { path: \"-\", on_failure: drop, reserve: 2GiB }\n"
 		 "tls: { roots: ca.pem }\n"
 		 "limits: { body_rate: 0, client_rate: 7/s, idle: 2m, body: 1GiB }\n"
 		 "addresses: { closed: [10.0.0.0/8, \"2001:db8::1\"] }\n"
@@ -88,6 +89,7 @@ test_written_values_are_read(void **state)
 	assert_int_equal(s->dns_nat64.p[0].len, 96);
 	assert_string_equal(s->audit_path, "-");
 	assert_int_equal(s->audit_on_failure, ON_FAILURE_DROP);
+	assert_int_equal(s->audit_reserve, INT64_C(2) << 30);
 	assert_string_equal(s->tls_roots, "/etc/weir/ca.pem");
 	assert_int_equal(s->limits_body_rate, 0);
 	assert_int_equal(s->limits_client_rate, 7);
@@ -125,6 +127,7 @@ static const struct {
 	{ "name: ''\n", "out_of_range", 1, 7, NULL },
 	{ "redact: { id: a.b }\n", "bad_text", 1, 15, NULL },
 	{ "workers: 0\n", "out_of_range", 1, 10, NULL },
+	{ "audit: { reserve: half }\n", "bad_size", 1, 19, NULL },
 	{ "workers: 04\n", "bad_integer", 1, 10, "write it without leading zeros" },
 	{ "state_dir: ''\n", "bad_path", 1, 12, NULL },
 	{ "policies: a.yaml\n", "wrong_type", 1, 11, "write a list: [a, b]" },
