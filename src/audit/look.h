@@ -53,16 +53,19 @@ bool look_may_be_key_in_doubt(const struct piece *p, size_t at);
 static inline bool
 look_may_be_key(const struct piece *p, size_t at)
 {
+	const uint32_t *ends = p->scan->filter->name_ends;
 	const char *c = p->text.p + at;
 
+	if (at >= LOOK_GLANCE && ascii_is_alnum(c[-1]) && !ascii_is_digit(c[-1]) &&
+	    c[-1] != 'm' && c[-3] != '%' && ascii_is_alnum(c[-2])) /* most */
+		return name_ends_so(ends, (struct str){ c - LOOK_GLANCE, LOOK_GLANCE });
 	if (at < 3 || !ascii_is_alnum(c[-1]) || !ascii_is_alnum(c[-2]) || c[-3] == '%' ||
 	    c[-1] == 'm')
 		return look_may_be_key_in_doubt(p, at);
 	if (c[-3] == ':' && ascii_is_digit(c[-1]) && ascii_is_digit(c[-2]))
 		return false; /* a time of day */
 	size_t seen = at < LOOK_GLANCE ? at : LOOK_GLANCE;
-	return name_may_be_kind(
-	    p->scan->filter->name_ends, (struct str){ c - seen, seen });
+	return name_may_be_kind(ends, (struct str){ c - seen, seen });
 }
 
 #endif

@@ -66,8 +66,8 @@ is_pair(const char *p)
 }
 
 #ifdef __SSE2__
-/* A bit for each of the 16 places from p on at which one stands; 17 bytes are read. */
-static unsigned
+/* All bits of each of the 16 places from p on at which one stands; 17 bytes are read. */
+static __m128i
 pairs_at(const char *p)
 {
 	__m128i one = _mm_loadu_si128((const __m128i *)(const void *)p);
@@ -77,7 +77,17 @@ pairs_at(const char *p)
 	__m128i dash_l = _mm_and_si128(_mm_cmpeq_epi8(one, _mm_set1_epi8('-')),
 	    _mm_cmpeq_epi8(two, _mm_set1_epi8('L')));
 
-	return (unsigned)_mm_movemask_epi8(_mm_or_si128(be, dash_l));
+	return _mm_or_si128(be, dash_l);
+}
+
+/* Of the 64 places from p on; 65 bytes are read. */
+static bool
+has_pairs(const char *p)
+{
+	__m128i half = _mm_or_si128(pairs_at(p), pairs_at(p + 16));
+	__m128i rest = _mm_or_si128(pairs_at(p + 32), pairs_at(p + 48));
+
+	return _mm_movemask_epi8(_mm_or_si128(half, rest)) != 0;
 }
 
 static size_t
@@ -85,8 +95,10 @@ next_pair(struct str text, size_t at)
 {
 	unsigned bits;
 
+	while (at + 65 <= text.n && !has_pairs(text.p + at))
+		at += 64;
 	for (; at + 17 <= text.n; at += 16)
-		if ((bits = pairs_at(text.p + at)) != 0)
+		if ((bits = (unsigned)_mm_movemask_epi8(pairs_at(text.p + at))) != 0)
 			return at + (size_t)__builtin_ctz(bits);
 	while (at + 2 <= text.n && !is_pair(text.p + at))
 		at++;
