@@ -4,14 +4,12 @@
  */
 #include "cmd/meter_batch.h"
 
-#include <openssl/evp.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
-#include "cmd/main.h"
+#include "cmd/jsonl.h"
 #include "cmd/metered_print.h"
-#include "wire/json.h"
 #include "wire/url.h"
 
 #define LINE_MEMORY ((size_t)512 << 20)
@@ -21,78 +19,16 @@
 #define SHARE 500000 /* of the remainder, where nothing is said */
 
 struct line {
-	struct arena arena;
-	struct report rep;
+	struct jsonl *in;
 	const struct prices *common;
 	struct prices *own;
-	struct str id; /* JSON text */
 	struct recorded r;
 	struct terms t;
 	const struct family *family;
 	const struct json_value *frames, *answers; /* of a websocket */
 };
 
-static void fault(struct line *l, const char *code, const char *fmt, ...)
-    PRINTF_LIKE(3, 4);
-
-static void
-fault(struct line *l, const char *code, const char *fmt, ...)
-{
-	va_list ap;
-
-	va_start(ap, fmt);
-	report_vadd(&l->rep, SEVERITY_ERROR, (struct mark){ .file = "batch" }, STR_NONE,
-	    code, NULL, fmt, ap);
-	va_end(ap);
-}
-
 /* ---- pieces of text */
-
-static struct str
-keep(struct line *l, const struct buf *b)
-{
-	struct str s = arena_str(&l->arena, buf_view(b));
-
-	if (s.p == NULL || b->is_over) {
-		fault(l, "too_large", "the line is too large");
-		return STR("");
-	}
-	return s;
-}
-
-static struct str
-text_of(struct line *l, const struct json_value *v)
-{
-	struct json_out j;
-	struct buf b;
-	struct str out;
-
-	buf_init(&b, TEXT_MAX);
-	json_out_init(&j, &b);
-	json_value(&j, v);
-	out = keep(l, &b);
-	buf_fini(&b);
-	return out;
-}
-
-static struct str
-decode(struct line *l, const struct json_value *v)
-{
-	size_t pad = 0, n = v->text.n;
-	unsigned char *bytes = arena_alloc(&l->arena, n + 1);
-	int len = -1;
-
-	if (v->type == JSON_STRING && bytes != NULL && n % 4 == 0 && n <= INT32_MAX) {
-		while (pad < 2 && pad < n && v->text.p[n - 1 - pad] == '=')
-			pad++;
-		len = EVP_DecodeBlock(bytes, (const unsigned char *)v->text.p, (int)n);
-	}
-	if (len < 0) {
-		fault(l, "bad_base64", "%.*s is no base64", STR_ARG(v->key));
-		return STR("");
-	}
-	return (struct str){ (const char *)bytes, (size_t)len - pad };
-}
 
 static struct str
 string_of(const struct json_value *object, const char *key)
@@ -118,7 +54,7 @@ number_of(struct line *l, const struct json_value *object, const char *key)
 
 	if (v != NULL &&
 	    (v->type != JSON_NUMBER || !str_decimal(v->text, &n) || n > MONEY_MAX))
-		fault(l, "bad_number", "%s is a whole number", key);
+		jsonl_fault(l->in, "bad_number", "%s is a whole number", key);
 	return n;
 }
 
@@ -150,8 +86,8 @@ read_family(struct line *l, const struct json_value *v)
 		if (v->type == JSON_STRING && str_eq(v->text, str_of(families[i].name)))
 			l->family = &families[i];
 	if (l->family == NULL) {
-		fault(
-		    l, "unknown_family", "there is no family \"%.*s\"", STR_ARG(v->text));
+		jsonl_fault(l->in, "unknown_family", "there is no family \"%.*s\"",
+		    STR_ARG(v->text));
 		return;
 	}
 	l->r.request.kind = l->family->kind;
@@ -165,9 +101,9 @@ read_head(struct line *l, const struct json_value *headers, struct http_head *he
 {
 	size_t n = headers != NULL ? headers->n : 0;
 
-	head->field = arena_alloc(&l->arena, (n + 1) * sizeof(*head->field));
+	head->field = arena_alloc(&l->in->arena, (n + 1) * sizeof(*head->field));
 	if (head->field == NULL) {
-		fault(l, "too_large", "the line is too large");
+		jsonl_fault(l->in, "too_large", "the line is too large");
 		return;
 	}
 	for (const struct json_value *v = n > 0 ? headers->child : NULL; v != NULL;
@@ -192,7 +128,7 @@ add_type(struct http_head *head, struct str type, bool replaces)
 static void
 set_piece(struct line *l, struct str text)
 {
-	struct str *piece = arena_alloc(&l->arena, sizeof(*piece));
+	struct str *piece = arena_alloc(&l->in->arena, sizeof(*piece));
 
 	if (piece == NULL)
 		return;
@@ -204,13 +140,13 @@ set_piece(struct line *l, struct str text)
 static void
 read_chunks(struct line *l, const struct json_value *v)
 {
-	struct str *piece = arena_alloc(&l->arena, (v->n + 1) * sizeof(*piece));
+	struct str *piece = arena_alloc(&l->in->arena, (v->n + 1) * sizeof(*piece));
 
 	if (piece == NULL)
 		return;
 	l->r.piece = piece;
 	for (const struct json_value *at = v->child; at != NULL; at = at->next)
-		piece[l->r.npiece++] = decode(l, at);
+		piece[l->r.npiece++] = jsonl_base64(l->in, at);
 }
 
 /* Decoded events of a binary stream: a document a line. */
@@ -226,7 +162,7 @@ read_frames(struct line *l, const struct json_value *v)
 		json_value(&j, at);
 		buf_char(&b, '\n');
 	}
-	set_piece(l, keep(l, &b));
+	set_piece(l, jsonl_keep(l->in, &b));
 	buf_fini(&b);
 	add_type(&l->r.response, STR("application/x-jsonl"), true);
 }
@@ -243,7 +179,7 @@ read_response(struct line *l, const struct json_value *v)
 	if ((body = member(v, "chunks_b64")) != NULL)
 		read_chunks(l, body);
 	else if ((body = member(v, "body_b64")) != NULL)
-		set_piece(l, decode(l, body));
+		set_piece(l, jsonl_base64(l->in, body));
 	else if ((body = member(v, "sse")) != NULL) {
 		set_piece(l, body->text);
 		add_type(&l->r.response, STR("text/event-stream"), false);
@@ -252,7 +188,7 @@ read_response(struct line *l, const struct json_value *v)
 		if (!l->family->is_socket)
 			read_frames(l, body);
 	} else if ((body = json_get(v, "body")) != NULL) {
-		set_piece(l, text_of(l, body));
+		set_piece(l, jsonl_text(l->in, body));
 		add_type(&l->r.response, STR("application/json"), false);
 	}
 }
@@ -279,7 +215,7 @@ model_in(struct line *l, struct str path)
 				      : model.p[i]);
 		i += is_coded ? 2 : 0;
 	}
-	model = keep(l, &b);
+	model = jsonl_keep(l->in, &b);
 	buf_fini(&b);
 	return model;
 }
@@ -287,7 +223,7 @@ model_in(struct line *l, struct str path)
 static void
 read_request(struct line *l, const struct json_value *v)
 {
-	struct http_head *head = arena_zalloc(&l->arena, sizeof(*head));
+	struct http_head *head = arena_zalloc(&l->in->arena, sizeof(*head));
 	struct model_request *r = &l->r.request;
 	const struct json_value *body;
 
@@ -300,11 +236,11 @@ read_request(struct line *l, const struct json_value *v)
 	l->r.model = model_in(l, r->path);
 	l->frames = l->family->is_socket ? member(v, "frames") : NULL;
 	if ((body = member(v, "body_b64")) != NULL)
-		r->body = decode(l, body);
+		r->body = jsonl_base64(l->in, body);
 	else if ((body = member(v, "body_raw")) != NULL)
 		r->body = body->text;
 	else if ((body = member(v, "body")) != NULL && !str_eq(r->method, STR("GET")))
-		r->body = text_of(l, body);
+		r->body = jsonl_text(l->in, body);
 }
 
 /* ---- prices, policy, state */
@@ -312,7 +248,7 @@ read_request(struct line *l, const struct json_value *v)
 static void
 read_prices(struct line *l, const struct json_value *v)
 {
-	if (prices_read(&l->own, "prices", text_of(l, v), &l->rep) == 0)
+	if (prices_read(&l->own, "prices", jsonl_text(l->in, v), &l->in->rep) == 0)
 		l->t.prices = l->own;
 }
 
@@ -324,7 +260,7 @@ read_share(struct line *l, const struct json_value *v)
 
 	if (v->type != JSON_NUMBER || !decimal_read(v->text, 6, &n, &has_more) ||
 	    n == 0 || n > PPM)
-		fault(l, "bad_number", "clamp_share is a fraction");
+		jsonl_fault(l->in, "bad_number", "clamp_share is a fraction");
 	else
 		l->t.share_ppm = (int64_t)n;
 }
@@ -367,7 +303,7 @@ read_purse(struct line *l, const struct json_value *v, const char *name, enum pu
 static void
 read_models(struct line *l, const struct json_value *v)
 {
-	struct str *model = arena_alloc(&l->arena, (v->n + 1) * sizeof(*model));
+	struct str *model = arena_alloc(&l->in->arena, (v->n + 1) * sizeof(*model));
 
 	if (model == NULL)
 		return;
@@ -422,17 +358,20 @@ read_line(struct line *l, const struct json_value *object)
 {
 	l->t.prices = l->common;
 	l->t.share_ppm = SHARE;
-	for (size_t i = 0; i < sizeof(keys) / sizeof(*keys) && l->rep.errors == 0; i++) {
+	for (size_t i = 0; i < sizeof(keys) / sizeof(*keys) && l->in->rep.errors == 0;
+	     i++) {
 		const struct json_value *v = member(object, keys[i].name);
 
 		if (v != NULL)
 			keys[i].read(l, v);
 		else if (keys[i].is_needed)
-			fault(l, "missing_key", "a line has a \"%s\"", keys[i].name);
+			jsonl_fault(
+			    l->in, "missing_key", "a line has a \"%s\"", keys[i].name);
 	}
-	if (l->rep.errors == 0 && l->t.prices == NULL)
-		fault(l, "no_prices", "the line has no prices, and --prices gives none");
-	return l->rep.errors == 0;
+	if (l->in->rep.errors == 0 && l->t.prices == NULL)
+		jsonl_fault(l->in, "no_prices",
+		    "the line has no prices, and --prices gives none");
+	return l->in->rep.errors == 0;
 }
 
 /* ---- websockets: each response.create is a call, its events up to the one that ends it
@@ -470,7 +409,7 @@ events_of(struct line *l, struct str stream, size_t nth)
 		if (is_last_event(at) && nth-- == 0)
 			break;
 	}
-	out = keep(l, &b);
+	out = jsonl_keep(l->in, &b);
 	buf_fini(&b);
 	return out;
 }
@@ -509,7 +448,7 @@ static void
 meter_socket(struct line *l, struct buf *to)
 {
 	struct metered *each =
-	    arena_zalloc(&l->arena, (l->frames->n + 1) * sizeof(*each));
+	    arena_zalloc(&l->in->arena, (l->frames->n + 1) * sizeof(*each));
 	struct metered all = { .action = METERED_DENY };
 	size_t n = 0;
 
@@ -520,10 +459,10 @@ meter_socket(struct line *l, struct buf *to)
 		add_type(&l->r.response, STR("text/event-stream"), true);
 	for (const struct json_value *at = l->frames->child; at != NULL && each != NULL;
 	     at = at->next, n++) {
-		l->r.request.body = text_of(l, at);
+		l->r.request.body = jsonl_text(l->in, at);
 		set_piece(
 		    l, events_of(l, string_of(at, "stream_id"), calls_before(l, at)));
-		metered(&each[n], &l->r, &l->t, &l->arena);
+		metered(&each[n], &l->r, &l->t, &l->in->arena);
 		if (n == 0 || each[n].action == METERED_DENY)
 			all = each[n];
 		else
@@ -531,91 +470,57 @@ meter_socket(struct line *l, struct buf *to)
 		if (each[n].action == METERED_DENY)
 			break;
 	}
-	metered_print(&all, &l->t, l->id, each, all.action == METERED_SETTLE ? n : 0, to);
+	metered_print(
+	    &all, &l->t, l->in->id, each, all.action == METERED_SETTLE ? n : 0, to);
 }
 
 /* ---- lines */
 
+/* A line that can be asked. */
 static void
-put_error(const struct line *l, struct buf *to)
+answer_object(struct line *l, const struct json_value *object, struct buf *to)
 {
-	struct json_out j;
-	struct buf findings;
-
-	buf_init(&findings, TEXT_MAX);
-	report_print_json(&l->rep, &findings);
-	json_out_init(&j, to);
-	json_open(&j, '{');
-	json_key(&j, "id");
-	json_raw(&j, l->id);
-	json_key(&j, "error");
-	json_raw(&j, buf_view(&findings));
-	json_close(&j, '}');
-	buf_fini(&findings);
-}
-
-static void
-answer(struct line *l, struct str text, struct buf *to)
-{
-	const char *why = "no JSON object";
-	struct json_value *object = json_parse(text, &l->arena, &why);
 	struct metered m;
 
-	if (object == NULL || object->type != JSON_OBJECT) {
-		fault(l, "no_json", "%s", why);
-		put_error(l, to);
+	if (json_get(object, "id") != NULL)
+		l->in->id = jsonl_text(l->in, json_get(object, "id"));
+	if (!read_line(l, object))
+		return;
+	if (l->frames != NULL) {
+		meter_socket(l, to);
 		return;
 	}
-	if (json_get(object, "id") != NULL)
-		l->id = text_of(l, json_get(object, "id"));
-	if (!read_line(l, object))
-		put_error(l, to);
-	else if (l->frames != NULL)
-		meter_socket(l, to);
-	else {
-		metered(&m, &l->r, &l->t, &l->arena);
-		metered_print(&m, &l->t, l->id, NULL, 0, to);
-	}
+	metered(&m, &l->r, &l->t, &l->in->arena);
+	metered_print(&m, &l->t, l->in->id, NULL, 0, to);
 }
 
-static bool
-run_line(const struct prices *common, yyyymmdd day, struct str text)
-{
-	struct line l = { .common = common, .id = STR("null"), .t = { .day = day } };
-	struct buf out;
-	bool is_asked;
+/* The table and the day, where a line names none. */
+struct common {
+	const struct prices *prices;
+	yyyymmdd day;
+};
 
-	arena_init(&l.arena, LINE_MEMORY);
-	report_init(&l.rep);
-	buf_init(&out, TEXT_MAX);
-	answer(&l, text, &out);
-	is_asked = l.rep.errors == 0;
-	buf_char(&out, '\n');
-	fwrite(out.p, 1, out.n, stdout);
-	fflush(stdout);
-	buf_fini(&out);
+static void
+answer(void *arg, struct jsonl *in, struct str text, struct buf *to)
+{
+	const struct common *common = arg;
+	struct line l = {
+		.in = in, .common = common->prices, .t = { .day = common->day }
+	};
+	const char *why;
+	const struct json_value *object = jsonl_object(in, text, &why);
+
+	if (object == NULL)
+		jsonl_fault(in, "no_json", "%s", why);
+	else
+		answer_object(&l, object, to);
 	prices_free(l.own);
-	report_fini(&l.rep);
-	arena_fini(&l.arena);
-	return is_asked;
 }
 
 int
 meter_batch_run(const struct prices *common, yyyymmdd day)
 {
-	char *text = NULL;
-	size_t cap = 0;
-	ssize_t n;
-	int status = EXIT_YES;
+	struct common all = { .prices = common, .day = day };
 
-	while (!ferror(stdout) && (n = getline(&text, &cap, stdin)) >= 0) {
-		struct str line = { text, (size_t)n };
-
-		if (str_ends(line, STR("\n")))
-			line.n--;
-		if (!run_line(common, day, line))
-			status = EXIT_CONFIG;
-	}
-	free(text);
-	return status;
+	return jsonl_run(LINE_MEMORY, answer, &all);
 }
