@@ -12,6 +12,7 @@
 #include <unistd.h>
 
 #include "cmd/config.h"
+#include "cmd/input.h"
 #include "cmd/main.h"
 #include "cmd/usage.h"
 #include "conf/settings.h"
@@ -20,6 +21,7 @@
 
 #define SOCKET "/run/weir/admin.sock"
 #define ANSWER_MAX ((size_t)8 << 20)
+#define TOKEN_MAX ((size_t)16384)
 #define PATIENCE_S 10
 
 static const char help[] =
@@ -49,13 +51,14 @@ static const char help[] =
 
 struct request {
 	const char *method;
+	const char *token_file; /* "-" is standard input */
 	struct buf path, body;
 };
 
 /* ---- requests ---- */
 
 static void
-put_members(struct buf *to, size_t n, const char *const *key, const char *const *value)
+put_members(struct buf *to, size_t n, const char *const *key, const struct str *value)
 {
 	struct json_out j;
 
@@ -63,98 +66,91 @@ put_members(struct buf *to, size_t n, const char *const *key, const char *const 
 	json_open(&j, '{');
 	for (size_t i = 0; i < n; i++) {
 		json_key(&j, key[i]);
-		json_text(&j, value[i]);
+		json_str(&j, value[i]);
 	}
 	json_close(&j, '}');
 }
 
-/* The token, one line. */
-static bool
-read_token(char token[static 16384])
-{
-	size_t n = fread(token, 1, 16383, stdin);
-
-	while (n > 0 && strchr(" \r\n", token[n - 1]) != NULL)
-		n--;
-	token[n] = '\0';
-	return n > 0 && !ferror(stdin);
-}
-
-static bool
+static int
 make_get(struct request *r, char *const *word, int n)
 {
 	for (int i = 0; i < n; i++)
 		buf_fmt(&r->path, "/%s", word[i]);
-	return true;
+	return EXIT_YES;
 }
 
-static bool
+static int
 make_health(struct request *r, char *const *word, int n)
 {
 	(void)word, (void)n;
 	buf_text(&r->path, "/status");
-	return true;
+	return EXIT_YES;
 }
 
-static bool
+static int
 make_post(struct request *r, char *const *word, int n)
 {
 	(void)n;
 	buf_fmt(&r->path, "/%s", word[0]);
-	return true;
+	return EXIT_YES;
 }
 
-static bool
+static int
 make_arm(struct request *r, char *const *word, int n)
 {
-	char token[16384];
 	const char *const key[] = { word[1][0] == '/' ? "socket" : "address", "token",
 		"ttl" };
-	const char *const value[] = { word[1], token, n > 2 ? word[2] : "" };
+	struct buf text;
+	struct str token;
+	int status;
 
+	buf_init(&text, TOKEN_MAX);
 	buf_text(&r->path, "/arm");
-	if (!read_token(token)) {
-		fputs("weir ctl: standard input has no token\n", stderr);
-		return false;
+	r->body.is_secret = true;
+	status = input_token("ctl", r->token_file, &text, &token);
+	if (status == EXIT_YES) {
+		const struct str value[] = { str_of(word[1]), token,
+			str_of(n > 2 ? word[2] : "") };
+		put_members(&r->body, n > 2 ? 3 : 2, key, value);
 	}
-	put_members(&r->body, n > 2 ? 3 : 2, key, value);
-	return true;
+	buf_fini(&text);
+	return status;
 }
 
-static bool
+static int
 make_disarm(struct request *r, char *const *word, int n)
 {
 	(void)n;
 	buf_fmt(&r->path, "/arm/%s%s", word[1][0] == '/' ? "unix:" : "", word[1]);
-	return true;
+	return EXIT_YES;
 }
 
-static bool
+static int
 make_named(struct request *r, const char *path, const char *kind, char *const *word)
 {
 	const char *const key[] = { "tenant", kind };
-	const char *const value[] = { word[1], word[2] };
+	const struct str value[] = { str_of(word[1]), str_of(word[2]) };
 
 	buf_text(&r->path, path);
 	put_members(&r->body, 2, key, value);
-	return true;
+	return EXIT_YES;
 }
 
-static bool
+static int
 make_revoke(struct request *r, char *const *word, int n)
 {
 	(void)n;
 	return make_named(r, "/revoke", "sid", word);
 }
 
-static bool
+static int
 make_revoke_token(struct request *r, char *const *word, int n)
 {
 	(void)n;
 	return make_named(r, "/revoke", "jti", word);
 }
 
-static bool
+static int
 make_detach(struct request *r, char *const *word, int n)
 {
 	(void)n;
@@ -164,7 +160,7 @@ make_detach(struct request *r, char *const *word, int n)
 static const struct command {
 	const char *name, *method;
 	int least, most; /* words, its name with them */
-	bool (*make)(struct request *r, char *const *word, int n);
+	int (*make)(struct request *r, char *const *word, int n);
 	const char *words; /* behind it */
 } commands[] = {
 	{ "status", "GET", 1, 1, make_get, "no words" },
@@ -212,6 +208,24 @@ connect_to(const char *path)
 	return -1;
 }
 
+static const char *
+why_not(int number)
+{
+	switch (number) {
+	case ENOENT:
+	case ECONNREFUSED:
+		return "is weir running, with this socket in listen.admin?";
+	case EACCES:
+	case ECONNRESET:
+	case EPIPE:
+		return "only root and the user that weir runs as may ask";
+	case EAGAIN:
+		return "it takes too long";
+	default:
+		return strerror(number);
+	}
+}
+
 static bool
 send_all(int fd, struct str s)
 {
@@ -233,28 +247,36 @@ read_all(int fd, struct buf *to)
 	while (
 	    (n = recv(fd, bytes, sizeof(bytes), 0)) > 0 && to->n + (size_t)n < ANSWER_MAX)
 		buf_add(to, bytes, (size_t)n);
-	return n == 0;
+	if (n > 0)
+		errno = EMSGSIZE;
+	else if (n == 0 && to->n == 0)
+		errno = ECONNRESET; /* closed before it was heard */
+	return n == 0 && to->n > 0;
 }
 
-static bool
+/* NULL; or why there is no answer (static). */
+static const char *
 exchange(const char *path, const struct request *r, struct buf *answer)
 {
+	const char *why = NULL;
 	struct buf head;
 	int fd = connect_to(path);
 
 	if (fd < 0)
-		return false;
+		return why_not(errno);
 	buf_init(&head, 65536);
 	buf_fmt(&head,
 	    "%s %.*s HTTP/1.1\r\nHost: weir\r\nContent-Length: %zu\r\n"
 	    "Connection: close\r\n\r\n",
 	    r->method, (int)r->path.n, r->path.p, r->body.n);
-	bool is_ok = send_all(fd, buf_view(&head)) && send_all(fd, buf_view(&r->body)) &&
-		     read_all(fd, answer) &&
-		     str_starts(buf_view(answer), STR("HTTP/1.1 ")) && answer->n > 12;
+	if (!send_all(fd, buf_view(&head)) || !send_all(fd, buf_view(&r->body)) ||
+	    !read_all(fd, answer))
+		why = why_not(errno);
+	else if (!str_starts(buf_view(answer), STR("HTTP/1.1 ")) || answer->n <= 12)
+		why = "it is not weir that answers there";
 	buf_fini(&head);
 	close(fd);
-	return is_ok;
+	return why;
 }
 
 static bool
@@ -291,9 +313,11 @@ run(const struct command *c, const char *path, const struct request *r)
 	int code = EXIT_UNAVAILABLE;
 
 	buf_init(&answer, ANSWER_MAX);
-	if (!exchange(path, r, &answer) || !find_body(buf_view(&answer), &body)) {
-		fprintf(
-		    stderr, "weir ctl: no answer from %s: %s\n", path, strerror(errno));
+	const char *why = exchange(path, r, &answer);
+	if (why == NULL && !find_body(buf_view(&answer), &body))
+		why = "it was cut off";
+	if (why != NULL) {
+		fprintf(stderr, "weir ctl: no answer from %s: %s\n", path, why);
 	} else if (c->make == make_health) {
 		code = is_ready(body) ? EXIT_YES : EXIT_NO;
 	} else {
@@ -336,14 +360,16 @@ static const struct option options[] = {
 };
 
 static int
-command_run(const struct command *c, const char *path, char *const *word, int n)
+command_run(const struct command *c, const char *path, const char *token_file,
+    char *const *word, int n)
 {
-	struct request r = { .method = c->method };
-	int code = EXIT_NOINPUT;
+	struct request r = { .method = c->method,
+		.token_file = token_file != NULL ? token_file : "-" };
+	int code;
 
 	buf_init(&r.path, 4096);
 	buf_init(&r.body, 65536);
-	if (c->make(&r, word, n))
+	if ((code = c->make(&r, word, n)) == EXIT_YES)
 		code = run(c, path, &r);
 	buf_fini(&r.path);
 	buf_fini(&r.body);
@@ -383,10 +409,10 @@ cmd_ctl(int argc, char **argv)
 		return usage_refuse("ctl", "there is no command \"%s\"", argv[optind]);
 	if (words < c->least || words > c->most)
 		return usage_refuse("ctl", "%s takes %s", c->name, c->words);
-	if (token != NULL && freopen(token, "re", stdin) == NULL) {
-		fprintf(stderr, "weir ctl: %s: %s\n", token, strerror(errno));
-		return EXIT_NOINPUT;
-	}
+	if (token != NULL && c->make != make_arm)
+		return usage_refuse("ctl", "--token-file is for arm, not %s", c->name);
+	if (config != NULL && path != NULL)
+		return usage_refuse("ctl", "--config and --socket exclude each other");
 	int code = EXIT_YES;
 	if (config != NULL && (code = socket_of(&found, config)) != EXIT_YES)
 		return code;
@@ -394,7 +420,7 @@ cmd_ctl(int argc, char **argv)
 		path = found;
 	else if (path == NULL)
 		path = SOCKET;
-	code = command_run(c, path, &argv[optind], words);
+	code = command_run(c, path, token, &argv[optind], words);
 	free(found);
 	return code;
 }

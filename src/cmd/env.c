@@ -271,18 +271,7 @@ take_token(struct env *e)
 {
 	if (e->token_file == NULL)
 		return EXIT_YES;
-	if (!input_read("env", e->token_file, &e->token))
-		return EXIT_NOINPUT;
-	struct str s = buf_view(&e->token);
-	while (s.n > 0 && strchr(" \t\r\n", s.p[s.n - 1]) != NULL)
-		s.n--;
-	for (size_t i = 0; i < s.n; i++)
-		if (s.p[i] <= ' ' || s.p[i] > '~')
-			s.n = 0;
-	e->told.token = s;
-	return s.n > 0 ? EXIT_YES
-		       : usage_refuse(
-			     "env", "%s holds no token: one line of text", e->token_file);
+	return input_token("env", e->token_file, &e->token, &e->told.token);
 }
 
 /* ---- what would go wrong without a word ---- */
@@ -361,7 +350,7 @@ run(struct env *e)
 	buf_init(&e->out, TEXT_MAX);
 	buf_init(&e->token, TOKEN_MAX);
 	buf_init(&e->ca, PATH_MAX);
-	e->out.is_secret = e->token.is_secret = true;
+	e->out.is_secret = true;
 	if ((code = take_place(e)) == EXIT_YES && (code = take_token(e)) == EXIT_YES) {
 		check_bundle(&e->told);
 		print(e);

@@ -7,6 +7,9 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "base/exit.h"
+#include "cmd/usage.h"
+
 #define PIECE ((size_t)65536)
 
 /* Into the buffer itself: of what is secret there is no second copy. */
@@ -38,4 +41,30 @@ input_read(const char *command, const char *path, struct buf *to)
 	if (f != NULL && f != stdin)
 		fclose(f);
 	return is_read;
+}
+
+struct str
+input_line(struct str text)
+{
+	while (text.n > 0 && memchr(" \t\r\n", text.p[text.n - 1], 4) != NULL)
+		text.n--;
+	return text;
+}
+
+int
+input_token(const char *command, const char *path, struct buf *to, struct str *out)
+{
+	bool is_token;
+
+	to->is_secret = true;
+	if (!input_read(command, path, to))
+		return EXIT_NOINPUT;
+	*out = input_line(buf_view(to));
+	is_token = out->n > 0;
+	for (size_t i = 0; i < out->n; i++)
+		is_token = is_token && out->p[i] > ' ' && out->p[i] <= '~';
+	if (is_token)
+		return EXIT_YES;
+	return usage_refuse(command, "%s holds no token: one line of text",
+	    strcmp(path, "-") == 0 ? "standard input" : path);
 }

@@ -156,19 +156,8 @@ int
 plan_token(struct plan *p, const char *path)
 {
 	buf_reset(&p->login);
-	if (!input_read("verify", path, &p->login))
-		return EXIT_NOINPUT;
-	struct str s = buf_view(&p->login);
-	while (s.n > 0 && strchr(" \t\r\n", s.p[s.n - 1]) != NULL)
-		s.n--;
-	for (size_t i = 0; i < s.n; i++)
-		if (s.p[i] <= ' ' || s.p[i] > '~')
-			s.n = 0;
 	p->is.user = STR("weir");
-	p->is.token = s;
-	return s.n > 0
-		   ? EXIT_YES
-		   : usage_refuse("verify", "%s holds no token: one line of text", path);
+	return input_token("verify", path, &p->login, &p->is.token);
 }
 
 /* ---- of the environment ---- */

@@ -5,7 +5,6 @@
 #include <fcntl.h>
 #include <getopt.h>
 #include <inttypes.h>
-#include <openssl/crypto.h>
 #include <openssl/rand.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -361,6 +360,7 @@ sign_and_print(const struct mint *m, struct str file)
 
 	buf_init(&claims, TEXT_MAX);
 	buf_init(&token, TEXT_MAX);
+	token.is_secret = true;
 	put_claims(m, file, &claims);
 	const char *why =
 	    token_sign(&token, m->alg, str_of(m->kid), m->key, buf_view(&claims));
@@ -509,13 +509,12 @@ show(const struct options *o, int nword, char *const *word)
 		return usage_refuse("token", "show takes one token");
 	arena_init(&m.arena, (size_t)64 << 20);
 	buf_init(&text, TEXT_MAX);
+	text.is_secret = true;
 	if (nword == 1)
 		buf_text(&text, word[0]);
 	else if (!input_read("token", "-", &text))
 		status = EXIT_NOINPUT;
-	struct str token = buf_view(&text);
-	while (token.n > 0 && strchr(" \t\r\n", token.p[token.n - 1]) != NULL)
-		token.n--;
+	struct str token = input_line(buf_view(&text));
 	if (status == EXIT_YES && (status = load_config(&m)) == EXIT_YES)
 		status = show_parts(&m, token);
 	buf_fini(&text);
@@ -528,6 +527,13 @@ show(const struct options *o, int nword, char *const *word)
 /* ---- keygen */
 
 static int
+no_key(const struct alg *alg)
+{
+	fprintf(stderr, "weir token: OpenSSL makes no key for %s\n", alg->name);
+	return EXIT_SOFTWARE;
+}
+
+static int
 write_key(const struct options *o, const struct alg *alg, struct buf *key)
 {
 	struct buf public;
@@ -537,7 +543,7 @@ write_key(const struct options *o, const struct alg *alg, struct buf *key)
 	if (alg->family == ALG_HMAC)
 		buf_char(key, '\n');
 	else if (!key_public(&public, buf_view(key)))
-		status = EXIT_SOFTWARE;
+		status = no_key(alg);
 	if (status == EXIT_YES && o->out != NULL &&
 	    !newfile_write("token", o->out, 0600, buf_view(key)))
 		status = EXIT_UNAVAILABLE;
@@ -564,9 +570,8 @@ keygen(const struct options *o, int nword)
 		return usage_refuse(
 		    "token", "a secret of %s has no public half", alg->name);
 	buf_init(&key, TEXT_MAX);
-	int status = key_make(&key, alg) ? write_key(o, alg, &key) : EXIT_SOFTWARE;
-	if (key.p != NULL)
-		OPENSSL_cleanse(key.p, key.n);
+	key.is_secret = true;
+	int status = key_make(&key, alg) ? write_key(o, alg, &key) : no_key(alg);
 	buf_fini(&key);
 	return status;
 }
