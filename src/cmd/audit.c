@@ -66,7 +66,7 @@ static const char help[] =
     "read, 69 when the output cannot be written, 78 when a configuration or a key is\n"
     "not in order.\n";
 
-enum { VERIFY = 1, TAIL = 2, STATS = 4, ALL = 7 };
+enum { VERIFY = 1, TAIL = 2, STATS = 4 };
 
 static const char *const secrets_of_verify[] = { "audit", NULL };
 
@@ -129,38 +129,27 @@ static const struct option longs[] = {
 };
 
 /* Which commands an option is for. */
-static unsigned
-users_of(int c)
-{
-	static const struct {
-		int id;
-		unsigned users;
-	} users[] = {
-		{ OPTION_SINCE, TAIL | STATS },
-		{ OPTION_UNTIL, TAIL | STATS },
-		{ OPTION_HEAD, VERIFY },
-		{ OPTION_KEY, VERIFY },
-		{ OPTION_PUBLIC_KEY, VERIFY },
-		{ OPTION_ANCHOR, VERIFY },
-		{ OPTION_FROM_START, VERIFY },
-		{ 'f', TAIL },
-		{ 'n', TAIL },
-		{ OPTION_SESSION, TAIL },
-		{ OPTION_HOST, TAIL },
-		{ OPTION_REASON, TAIL },
-		{ OPTION_DECISION, TAIL },
-		{ OPTION_KIND, TAIL },
-		{ OPTION_PHASE, TAIL },
-		{ OPTION_COLOR, TAIL },
-		{ OPTION_BY, STATS },
-		{ OPTION_TOP, STATS },
-	};
-
-	for (size_t i = 0; i < sizeof(users) / sizeof(*users); i++)
-		if (users[i].id == c)
-			return users[i].users;
-	return ALL;
-}
+static const struct usage_users users[] = {
+	{ OPTION_SINCE, TAIL | STATS },
+	{ OPTION_UNTIL, TAIL | STATS },
+	{ OPTION_HEAD, VERIFY },
+	{ OPTION_KEY, VERIFY },
+	{ OPTION_PUBLIC_KEY, VERIFY },
+	{ OPTION_ANCHOR, VERIFY },
+	{ OPTION_FROM_START, VERIFY },
+	{ 'f', TAIL },
+	{ 'n', TAIL },
+	{ OPTION_SESSION, TAIL },
+	{ OPTION_HOST, TAIL },
+	{ OPTION_REASON, TAIL },
+	{ OPTION_DECISION, TAIL },
+	{ OPTION_KIND, TAIL },
+	{ OPTION_PHASE, TAIL },
+	{ OPTION_COLOR, TAIL },
+	{ OPTION_BY, STATS },
+	{ OPTION_TOP, STATS },
+	{ 0, 0 },
+};
 
 static const char a_time[] = "2031-04-05, 2031-04-05T06:07:08Z or 15m (s, m, h, d: ago)";
 
@@ -465,7 +454,7 @@ run(size_t command, const struct audit_asked *o)
 }
 
 static int
-run_command(const struct audit_asked *o, const char *name, unsigned users)
+run_command(const struct audit_asked *o, const char *name, uint64_t given)
 {
 	size_t i = 0, n = sizeof(commands) / sizeof(*commands);
 
@@ -473,8 +462,10 @@ run_command(const struct audit_asked *o, const char *name, unsigned users)
 		i++;
 	if (i == n)
 		return usage_refuse("audit", "say verify, tail or stats");
-	if ((users & commands[i].bit) == 0)
-		return usage_refuse("audit", "%s has no such option", name);
+	int status =
+	    usage_check_users("audit", name, commands[i].bit, longs, users, given);
+	if (status != EXIT_YES)
+		return status;
 	if (o->follows &&
 	    (o->nfile > 1 || (o->nfile == 1 && strcmp(o->file[0], "-") == 0)))
 		return usage_refuse("audit", "-f follows one log");
@@ -485,7 +476,7 @@ int
 cmd_audit(int argc, char **argv)
 {
 	struct audit_asked o = { .n = 10, .by = "reason" };
-	unsigned users = ALL;
+	uint64_t given = 0;
 	int c, status;
 
 	opterr = 0;
@@ -496,11 +487,11 @@ cmd_audit(int argc, char **argv)
 		}
 		if ((status = take_option(&o, c, argv)) != EXIT_YES)
 			return status;
-		users &= users_of(c);
+		given |= usage_given(longs, c);
 	}
 	if (optind >= argc)
-		return run_command(&o, "", users);
+		return run_command(&o, "", given);
 	o.file = argv + optind + 1;
 	o.nfile = (size_t)(argc - optind - 1);
-	return run_command(&o, argv[optind], users);
+	return run_command(&o, argv[optind], given);
 }

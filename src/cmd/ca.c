@@ -23,6 +23,7 @@
 
 #define TEXT_MAX ((size_t)1 << 20)
 #define PATH_TEXT 4096
+#define NAME_ROOM 32 /* behind the directory */
 #define PERMIT_MAX 64
 
 static const char help[] =
@@ -294,12 +295,6 @@ finish_rotation(const struct options *o)
 	return show(o);
 }
 
-static int
-rotate(const struct options *o)
-{
-	return o->finishes ? finish_rotation(o) : begin_rotation(o);
-}
-
 /* ---- options */
 
 enum option_id { OPTION_NAME = 256, OPTION_DAYS, OPTION_PERMIT, OPTION_FINISH };
@@ -361,14 +356,42 @@ take_option(struct options *o, int c, char *const *argv)
 	}
 }
 
-static const struct {
-	const char *name;
+enum { INIT = 1, ROTATE = 2, FINISH = 4, SHOW = 8 };
+
+/* Which of them an option is for. */
+static const struct usage_users users[] = {
+	{ OPTION_NAME, INIT | ROTATE },
+	{ OPTION_DAYS, INIT | ROTATE },
+	{ OPTION_PERMIT, INIT | ROTATE },
+	{ OPTION_FINISH, FINISH },
+	{ 0, 0 },
+};
+
+static const struct deed {
+	const char *word;
+	bool finishes;
+	const char *name; /* of both */
+	unsigned bit;
 	int (*run)(const struct options *o);
 } deeds[] = {
-	{ "init", init },
-	{ "rotate", rotate },
-	{ "show", show },
+	{ "init", false, "init", INIT, init },
+	{ "rotate", false, "rotate", ROTATE, begin_rotation },
+	{ "rotate", true, "rotate --finish", FINISH, finish_rotation },
+	{ "show", false, "show", SHOW, show },
 };
+
+/* NULL: there is none.  Of one that has nothing to finish --finish is refused later. */
+static const struct deed *
+deed_find(const char *word, bool finishes)
+{
+	const struct deed *found = NULL;
+
+	for (size_t i = 0; i < sizeof(deeds) / sizeof(deeds[0]); i++)
+		if (strcmp(deeds[i].word, word) == 0 &&
+		    (found == NULL || deeds[i].finishes == finishes))
+			found = &deeds[i];
+	return found;
+}
 
 int
 cmd_ca(int argc, char **argv)
@@ -376,6 +399,8 @@ cmd_ca(int argc, char **argv)
 	struct options o = {
 		.order = { .name = "weir interception CA", .days = 365 },
 	};
+	const struct deed *deed;
+	uint64_t given = 0;
 	int c, status;
 
 	o.order.permit = o.permit;
@@ -388,12 +413,13 @@ cmd_ca(int argc, char **argv)
 		}
 		if ((status = take_option(&o, c, argv)) != EXIT_YES)
 			return status;
+		given |= usage_given(longs, c);
 	}
-	if (argc - optind != 2)
+	if (argc - optind != 2 || (deed = deed_find(argv[optind], o.finishes)) == NULL)
 		return usage_refuse("ca", "say init, rotate or show, and a directory");
 	o.directory = argv[optind + 1];
-	for (size_t i = 0; i < sizeof(deeds) / sizeof(deeds[0]); i++)
-		if (strcmp(deeds[i].name, argv[optind]) == 0)
-			return deeds[i].run(&o);
-	return usage_refuse("ca", "say init, rotate or show, and a directory");
+	if (strlen(o.directory) > PATH_TEXT - NAME_ROOM)
+		return usage_refuse("ca", "the directory's path is too long");
+	status = usage_check_users("ca", deed->name, deed->bit, longs, users, given);
+	return status == EXIT_YES ? deed->run(&o) : status;
 }

@@ -296,101 +296,121 @@ say_review(const struct report *rep, const struct tally *tally, int code)
 	return code == EXIT_YES && tally->noes > 0 ? EXIT_NO : code;
 }
 
-/* ---- what goes in */
-
-/* False: *code is how to end. */
-static bool
-read_options(int argc, char **argv, struct options *o, int *code)
+static int
+check(const struct options *o)
 {
-	static const struct option options[] = {
-		{ "config", required_argument, NULL, 'c' },
-		{ "strict", no_argument, NULL, 's' },
-		{ "defaults", no_argument, NULL, 'd' },
-		{ "danger", no_argument, NULL, 'D' },
-		{ "review", no_argument, NULL, 'R' },
-		{ "format", required_argument, NULL, 'f' },
-		{ "help", no_argument, NULL, 'h' },
-		{ NULL, 0, NULL, 0 },
-	};
-	int c;
-
-	opterr = 0;
-	while ((c = getopt_long(argc, argv, ":c:h", options, NULL)) != -1) {
-		switch (c) {
-		case 'c':
-			o->config = optarg;
-			break;
-		case 's':
-			o->is_strict = true;
-			break;
-		case 'd':
-			o->wants_defaults = true;
-			break;
-		case 'D':
-			o->wants_dangers = true;
-			break;
-		case 'R':
-			o->wants_review = true;
-			break;
-		case 'f':
-			o->is_json = strcmp(optarg, "json") == 0;
-			if (o->is_json || strcmp(optarg, "text") == 0)
-				break;
-			*code = usage_refuse(
-			    argv[0], "--format takes text or json, not %s", optarg);
-			return false;
-		case 'h':
-			fputs(help, stdout);
-			*code = EXIT_YES;
-			return false;
-		default:
-			*code = usage_refuse_option(argv[0], argv, c);
-			return false;
-		}
-	}
-	o->policy = argv + optind;
-	o->npolicy = (size_t)(argc - optind);
-	if (o->wants_review && o->config == NULL) {
-		*code = usage_refuse(argv[0], "--review is of a configuration: -c FILE");
-		return false;
-	}
-	if (o->config != NULL || o->npolicy > 0 || o->wants_defaults)
-		return true;
-	*code = usage_refuse(argv[0], "name a configuration (-c FILE) or a policy");
-	return false;
-}
-
-int
-cmd_check(int argc, char **argv)
-{
-	struct options o = { 0 };
 	struct tally tally = { 0 };
 	struct review review = { 0 };
 	struct dangers dangers;
 	struct report rep;
 	int code;
 
-	if (!read_options(argc, argv, &o, &code))
-		return code;
-	if (o.wants_defaults)
-		return print_defaults(&o);
 	report_init(&rep);
 	buf_init(&tally.prices, OUTPUT_MAX);
-	danger_begin(&dangers, o.is_json);
-	if (o.wants_dangers || o.wants_review)
+	danger_begin(&dangers, o->is_json);
+	if (o->wants_dangers || o->wants_review)
 		tally.dangers = &dangers;
-	if (o.wants_review)
+	if (o->wants_review)
 		tally.review = &review;
-	check_all(&o, &rep, &tally);
-	code = exit_code(&o, &rep);
-	if (o.wants_review)
+	check_all(o, &rep, &tally);
+	code = exit_code(o, &rep);
+	if (o->wants_review)
 		code = say_review(&rep, &tally, code);
-	else if (o.wants_dangers && rep.errors == 0)
+	else if (o->wants_dangers && rep.errors == 0)
 		danger_end(&dangers);
 	else
-		print_result(&o, &rep, &tally);
+		print_result(o, &rep, &tally);
 	buf_fini(&dangers.out);
 	buf_fini(&tally.prices);
 	report_fini(&rep);
 	return code;
+}
+
+/* ---- what goes in */
+
+static const struct option longs[] = {
+	{ "config", required_argument, NULL, 'c' },
+	{ "strict", no_argument, NULL, 's' },
+	{ "defaults", no_argument, NULL, 'd' },
+	{ "danger", no_argument, NULL, 'D' },
+	{ "review", no_argument, NULL, 'R' },
+	{ "format", required_argument, NULL, 'f' },
+	{ "help", no_argument, NULL, 'h' },
+	{ NULL, 0, NULL, 0 },
+};
+
+static const char *const formats[] = { "text", "json", NULL };
+static const struct usage_value values[] = {
+	{ 'f', NULL, formats },
+	{ 0, NULL, NULL },
+};
+
+static bool *
+switch_of(struct options *o, int c)
+{
+	return c == 's'   ? &o->is_strict
+	       : c == 'd' ? &o->wants_defaults
+	       : c == 'D' ? &o->wants_dangers
+	       : c == 'R' ? &o->wants_review
+			  : NULL;
+}
+
+static int
+take_option(struct options *o, int c, char *const *argv)
+{
+	bool *is_on = switch_of(o, c);
+
+	if (is_on != NULL) {
+		*is_on = true;
+	} else if (c == 'c') {
+		o->config = optarg;
+	} else if (c == 'f') {
+		o->is_json = strcmp(optarg, "json") == 0;
+		if (!o->is_json && strcmp(optarg, "text") != 0)
+			return usage_refuse_value("check", longs, values, c);
+	} else {
+		return usage_refuse_option("check", argv, c);
+	}
+	return EXIT_YES;
+}
+
+/* Is it one thing that is asked for, and of files where it is of files? */
+static int
+check_options(const struct options *o)
+{
+	bool has_files = o->config != NULL || o->npolicy > 0;
+
+	if (o->wants_defaults + o->wants_dangers + o->wants_review > 1)
+		return usage_refuse(
+		    "check", "--defaults, --danger and --review exclude each other");
+	if (o->wants_defaults)
+		return has_files ? usage_refuse("check", "--defaults is of no file")
+				 : EXIT_YES;
+	if (o->wants_review && o->config == NULL)
+		return usage_refuse("check", "--review is of a configuration: -c FILE");
+	return has_files
+		   ? EXIT_YES
+		   : usage_refuse("check", "name a configuration (-c FILE) or a policy");
+}
+
+int
+cmd_check(int argc, char **argv)
+{
+	struct options o = { 0 };
+	int c, code;
+
+	opterr = 0;
+	while ((c = getopt_long(argc, argv, ":c:h", longs, NULL)) != -1) {
+		if (c == 'h') {
+			fputs(help, stdout);
+			return EXIT_YES;
+		}
+		if ((code = take_option(&o, c, argv)) != EXIT_YES)
+			return code;
+	}
+	o.policy = argv + optind;
+	o.npolicy = (size_t)(argc - optind);
+	if ((code = check_options(&o)) != EXIT_YES)
+		return code;
+	return o.wants_defaults ? print_defaults(&o) : check(&o);
 }

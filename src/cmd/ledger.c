@@ -54,21 +54,33 @@ static const char help[] =
     "when a file cannot be read, 69 when the ledger is away or in use, 78 when a file\n"
     "is not in order.\n";
 
+enum {
+	SESSIONS = 1,
+	SHOW = 2,
+	EXPORT = 4,
+	ADJUST = 8,
+	FORGET = 16,
+	BACKUP = 32,
+	VERIFY = 64,
+	RECONCILE = 128
+};
+
 static const struct {
 	const char *name;
+	unsigned bit;
 	int (*run)(struct books *b, const struct ledger_asked *o);
 	int least, most; /* words behind it */
 	bool writes;     /* beside it, weir remembers in state_dir what it has seen */
 	const char *words;
 } commands[] = {
-	{ "sessions", ledger_sessions, 0, 0, false, "no words" },
-	{ "show", ledger_show, 2, 2, false, "TENANT SID" },
-	{ "export", ledger_export, 0, 0, false, "no words" },
-	{ "adjust", ledger_adjust, 0, 3, true, "TENANT [SID [TURN]]" },
-	{ "forget", ledger_forget, 1, 2, true, "TENANT [SID]" },
-	{ "backup", ledger_backup, 1, 1, false, "FILE" },
-	{ "verify", ledger_verify, 0, 0, false, "no words" },
-	{ "reconcile", ledger_reconcile, 1, 1, false, "FILE" },
+	{ "sessions", SESSIONS, ledger_sessions, 0, 0, false, "no words" },
+	{ "show", SHOW, ledger_show, 2, 2, false, "TENANT SID" },
+	{ "export", EXPORT, ledger_export, 0, 0, false, "no words" },
+	{ "adjust", ADJUST, ledger_adjust, 0, 3, true, "TENANT [SID [TURN]]" },
+	{ "forget", FORGET, ledger_forget, 1, 2, true, "TENANT [SID]" },
+	{ "backup", BACKUP, ledger_backup, 1, 1, false, "FILE" },
+	{ "verify", VERIFY, ledger_verify, 0, 0, false, "no words" },
+	{ "reconcile", RECONCILE, ledger_reconcile, 1, 1, false, "FILE" },
 };
 
 /* ---- options */
@@ -114,6 +126,26 @@ static const struct option longs[] = {
 	{ "tolerance", required_argument, NULL, OPTION_TOLERANCE },
 	{ "json", no_argument, NULL, OPTION_JSON },
 	{ NULL, 0, NULL, 0 },
+};
+
+/* Which commands an option is for. */
+static const struct usage_users users[] = {
+	{ OPTION_ISSUER, SHOW | ADJUST | FORGET },
+	{ OPTION_FROM, EXPORT | RECONCILE },
+	{ OPTION_TO, EXPORT | RECONCILE },
+	{ OPTION_USD, ADJUST },
+	{ OPTION_WHY, ADJUST },
+	{ OPTION_ID, ADJUST },
+	{ OPTION_PER, ADJUST },
+	{ OPTION_PUBLIC, ADJUST },
+	{ OPTION_TOTAL, ADJUST },
+	{ OPTION_DAYS, FORGET },
+	{ OPTION_PRICES, VERIFY },
+	{ OPTION_PROVIDER, RECONCILE },
+	{ OPTION_ID_FIELD, RECONCILE },
+	{ OPTION_COST_FIELD, RECONCILE },
+	{ OPTION_TOLERANCE, RECONCILE },
+	{ 0, 0 },
 };
 
 /* Midnight of YYYY-MM-DD, UTC. */
@@ -251,9 +283,11 @@ run(size_t command, const struct ledger_asked *o)
 }
 
 static int
-run_command(struct ledger_asked *o, const char *name, int nword, char *const *word)
+run_command(struct ledger_asked *o, const char *name, int nword, char *const *word,
+    uint64_t given)
 {
 	size_t i = 0, n = sizeof(commands) / sizeof(*commands);
+	int status;
 
 	while (i < n && strcmp(commands[i].name, name) != 0)
 		i++;
@@ -263,6 +297,9 @@ run_command(struct ledger_asked *o, const char *name, int nword, char *const *wo
 		    "reconcile");
 	if (nword < commands[i].least || nword > commands[i].most)
 		return usage_refuse("ledger", "%s takes %s", name, commands[i].words);
+	if ((status = usage_check_users(
+		 "ledger", name, commands[i].bit, longs, users, given)) != EXIT_YES)
+		return status;
 	if (commands[i].writes && o->url != NULL)
 		return usage_refuse("ledger",
 		    "%s needs the configuration, not --ledger: weir remembers beside it "
@@ -277,6 +314,7 @@ int
 cmd_ledger(int argc, char **argv)
 {
 	struct ledger_asked o = { .to = INT64_MAX };
+	uint64_t given = 0;
 	int c, status;
 
 	opterr = 0;
@@ -287,8 +325,9 @@ cmd_ledger(int argc, char **argv)
 		}
 		if ((status = take_option(&o, c, argv)) != EXIT_YES)
 			return status;
+		given |= usage_given(longs, c);
 	}
 	if (optind >= argc)
-		return run_command(&o, "", 0, NULL);
-	return run_command(&o, argv[optind], argc - optind - 1, argv + optind + 1);
+		return run_command(&o, "", 0, NULL, given);
+	return run_command(&o, argv[optind], argc - optind - 1, argv + optind + 1, given);
 }

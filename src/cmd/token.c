@@ -426,10 +426,11 @@ mint_with(struct mint *m)
 }
 
 static int
-mint(const struct options *o, int nword)
+mint(const struct options *o, int nword, char *const *word)
 {
 	struct mint m = { .o = o };
 
+	(void)word;
 	if (nword > 0)
 		return usage_refuse("token", "mint takes options only");
 	arena_init(&m.arena, (size_t)64 << 20);
@@ -557,11 +558,12 @@ write_key(const struct options *o, const struct alg *alg, struct buf *key)
 }
 
 static int
-keygen(const struct options *o, int nword)
+keygen(const struct options *o, int nword, char *const *word)
 {
 	const struct alg *alg = alg_find(str_of(o->alg == NULL ? "ES256" : o->alg));
 	struct buf key;
 
+	(void)word;
 	if (nword > 0)
 		return usage_refuse("token", "keygen takes options only");
 	if (alg == NULL || alg->libjwt < 0)
@@ -626,6 +628,46 @@ static const struct option longs[] = {
 	{ NULL, 0, NULL, 0 },
 };
 
+enum { MINT = 1, SHOW = 2, KEYGEN = 4 };
+
+/* Which of them an option is for. */
+static const struct usage_users users[] = {
+	{ 'c', MINT | SHOW },
+	{ OPTION_KEY, MINT },
+	{ OPTION_ALG, MINT | KEYGEN },
+	{ OPTION_KID, MINT },
+	{ OPTION_ISSUER, MINT },
+	{ OPTION_AUDIENCE, MINT },
+	{ OPTION_CLAIMS, MINT },
+	{ OPTION_TTL, MINT },
+	{ OPTION_SESSION_USD, MINT },
+	{ OPTION_TURN_USD, MINT },
+	{ OPTION_VM_SECONDS, MINT },
+	{ OPTION_OUT, KEYGEN },
+	{ OPTION_PUBLIC_OUT, KEYGEN },
+	{ OPTION_NETWORK, MINT },
+	{ OPTION_MODEL, MINT },
+	{ OPTION_TOOL, MINT },
+	{ OPTION_PUBLIC, MINT },
+	{ OPTION_TEXT + SID, MINT },
+	{ OPTION_TEXT + TENANT, MINT },
+	{ OPTION_TEXT + SUB, MINT },
+	{ OPTION_TEXT + TURN, MINT },
+	{ OPTION_TEXT + PAR, MINT },
+	{ OPTION_TEXT + PROFILE, MINT },
+	{ 0, 0 },
+};
+
+static const struct {
+	const char *name;
+	unsigned bit;
+	int (*run)(const struct options *o, int nword, char *const *word);
+} deeds[] = {
+	{ "mint", MINT, mint },
+	{ "show", SHOW, show },
+	{ "keygen", KEYGEN, keygen },
+};
+
 /* Where the value of an option goes; NULL: it is none of one value. */
 static const char **
 place_of(struct options *o, int c)
@@ -686,10 +728,27 @@ take_option(struct options *o, int c, char *const *argv)
 	return EXIT_YES;
 }
 
+static int
+run_deed(const struct options *o, int n, char *const *word, uint64_t given)
+{
+	const char *what = n > 0 ? word[0] : "";
+	int status;
+
+	for (size_t i = 0; i < sizeof(deeds) / sizeof(deeds[0]); i++) {
+		if (strcmp(what, deeds[i].name) != 0)
+			continue;
+		status =
+		    usage_check_users("token", what, deeds[i].bit, longs, users, given);
+		return status == EXIT_YES ? deeds[i].run(o, n - 1, word + 1) : status;
+	}
+	return usage_refuse("token", "say mint, show or keygen");
+}
+
 int
 cmd_token(int argc, char **argv)
 {
 	struct options o = { 0 };
+	uint64_t given = 0;
 	int c, status;
 
 	opterr = 0;
@@ -700,14 +759,7 @@ cmd_token(int argc, char **argv)
 		}
 		if ((status = take_option(&o, c, argv)) != EXIT_YES)
 			return status;
+		given |= usage_given(longs, c);
 	}
-	int nword = argc - optind - 1;
-	const char *what = nword >= 0 ? argv[optind] : "";
-	if (strcmp(what, "mint") == 0)
-		return mint(&o, nword);
-	if (strcmp(what, "show") == 0)
-		return show(&o, nword, argv + optind + 1);
-	if (strcmp(what, "keygen") == 0)
-		return keygen(&o, nword);
-	return usage_refuse("token", "say mint, show or keygen");
+	return run_deed(&o, argc - optind, argv + optind, given);
 }

@@ -55,6 +55,34 @@ usage_refuse_value(const char *command, const struct option *longs,
 	return code;
 }
 
+uint64_t
+usage_given(const struct option *longs, int c)
+{
+	size_t i = 0;
+
+	while (longs[i].name != NULL && longs[i].val != c)
+		i++;
+	assert(longs[i].name != NULL && i < 64);
+	return UINT64_C(1) << i;
+}
+
+int
+usage_check_users(const char *command, const char *word, unsigned bit,
+    const struct option *longs, const struct usage_users *users, uint64_t given)
+{
+	for (; users->option != 0; users++) {
+		const struct option *o = longs;
+
+		if ((users->words & bit) != 0 ||
+		    (given & usage_given(longs, users->option)) == 0)
+			continue;
+		while (o->val != users->option)
+			o++;
+		return usage_refuse(command, "%s takes no --%s", word, o->name);
+	}
+	return EXIT_YES;
+}
+
 int
 usage_refuse_option(const char *command, char *const *argv, int c)
 {

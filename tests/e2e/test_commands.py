@@ -48,6 +48,20 @@ def test_a_value_that_an_option_does_not_take_is_told_with_its_option_and_what_i
     assert told.returncode == 64 and takes in told.stderr and told.stderr.endswith("--help\n"), told
 
 
+@pytest.mark.parametrize("arguments,why", [
+    ("token mint --out f", "mint takes no --out"), ("token keygen --sid s", "keygen takes no --sid"),
+    ("token show --ttl 1h", "show takes no --ttl"), ("ca show --days 5 d", "show takes no --days"),
+    ("ca init --finish d", "init takes no --finish"), ("ca rotate --finish --name x d", "rotate --finish takes no --name"),
+    ("audit verify --top 3", "verify takes no --top"), ("audit stats -f", "stats takes no --follow"),
+    ("ledger verify --provider x", "verify takes no --provider"), ("ledger forget a --from 2031-04-05", "forget takes no --from"),
+    ("check --danger --review -c f", "exclude each other"), ("check --defaults f", "--defaults is of no file"),
+], ids=lambda a: a if " -" in a else "")
+def test_an_option_that_would_be_ignored_is_told(arguments, why, tmp_path):
+    told = weir(*arguments.split(), given="", cwd=tmp_path)
+    assert told.returncode == 64 and why in told.stderr and told.stderr.endswith("--help\n"), told
+    assert not told.stdout and not list(tmp_path.iterdir())
+
+
 def test_all_that_by_is_said_to_take_it_takes():
     said = re.search("--by takes (.*), not", weir("audit", "stats", "--by", "foo").stderr).group(1)
     words = re.split(", | or ", said)
