@@ -44,7 +44,11 @@ static const char help[] =
     "      --days N        how long it is good (default: 365)\n"
     "      --permit NAME   it may sign for NAME and what is below it, and for nothing\n"
     "                      else (name constraints); may stand several times\n"
-    "      --help          this text\n";
+    "      --help          this text\n"
+    "\n"
+    "Exits 0 when it is done, 1 when what is there does not allow it (a rotation under\n"
+    "way, none to finish, a CA that does not sign), 66 when a file cannot be read, 69\n"
+    "when one cannot be written.\n";
 
 struct options {
 	const char *directory;

@@ -41,7 +41,10 @@ static const char help[] =
     "      --format FORMAT    shell (default), docker (an env file), dotenv, json\n"
     "      --help             this text\n"
     "\n"
-    "Without -c, --proxy and --gateway: a proxy on 127.0.0.1:3128.\n";
+    "Without -c, --proxy and --gateway: a proxy on 127.0.0.1:3128.\n"
+    "\n"
+    "Exits 0, 64 when what was asked for names no weir or no token, 66 when a file\n"
+    "cannot be read, 78 when the configuration is wrong.\n";
 
 struct env {
 	struct runtime told;

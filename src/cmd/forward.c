@@ -43,7 +43,9 @@ static const char help[] =
     "\n"
     "ADDRESS is a loopback one, as 127.0.0.1 or [::1].\n"
     "\n"
-    "      --help  this text\n";
+    "      --help  this text\n"
+    "\n"
+    "Exits 0 after SIGTERM, 69 when weir cannot be reached or a port cannot be had.\n";
 
 static const struct {
 	const char *name, *way;

@@ -3,6 +3,7 @@
  */
 #include <errno.h>
 #include <getopt.h>
+#include <openssl/crypto.h>
 #include <poll.h>
 #include <stdio.h>
 #include <string.h>
@@ -262,10 +263,13 @@ fingerprint(const struct redactor *r)
 	struct buf out;
 	int code = read_secret(bytes, sizeof(bytes), &secret);
 
-	if (code != EXIT_YES)
+	if (code != EXIT_YES) {
+		OPENSSL_cleanse(bytes, sizeof(bytes));
 		return code;
+	}
 	buf_init(&out, PIECE);
 	redact_mark(r, redact_kind(r, secret), secret, &out);
+	OPENSSL_cleanse(bytes, sizeof(bytes));
 	buf_char(&out, '\n');
 	if (!output_flush(&out))
 		code = fail(EXIT_UNAVAILABLE, "standard output");

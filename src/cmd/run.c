@@ -26,7 +26,10 @@ static const char help[] =
     "\n"
     "SIGTERM drains and stops, a second one stops at once; SIGHUP reloads; SIGUSR1 "
     "reopens the\n"
-    "audit log.\n";
+    "audit log.\n"
+    "\n"
+    "Exits 0 after a stop, 66 when FILE cannot be read, 69 when what it needs is away\n"
+    "(a port, the ledger, the audit log), 78 when the configuration is wrong.\n";
 
 static const struct option options[] = {
 	{ "config", required_argument, NULL, 'c' },

@@ -21,7 +21,7 @@ static const char help[] =
     "usage: weir verify --allow HOST [door]... [option]...\n"
     "\n"
     "Run inside the sandbox: proves that allowed requests pass through weir, and that\n"
-    "every way around it fails.  Exits 1 when something leaks or does not pass.\n"
+    "every way around it fails.\n"
     "\n"
     "Doors (default: the proxy of https_proxy):\n"
     "      --proxy AT, --gateway AT, --socks5 AT\n"
@@ -50,7 +50,10 @@ static const char help[] =
     "      --timeout DURATION   for each probe; allowed ones have twice that (2s)\n"
     "      --allow-unsure       what could not be tried does not fail\n"
     "      --json               one JSON object\n"
-    "      --help               this text\n";
+    "      --help               this text\n"
+    "\n"
+    "Exits 0 when all holds, 1 when something leaks, does not pass, or could not be\n"
+    "tried (but for --allow-unsure), 66 when a file cannot be read.\n";
 
 struct verify {
 	struct plan plan;
