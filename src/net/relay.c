@@ -332,6 +332,15 @@ is_spent(struct relay *r)
 }
 
 static void
+is_caught(struct relay *r)
+{
+	r->how = RELAY_CAUGHT;
+	r->is_told_late = r->way[RELAY_DOWN].pending > 0;
+	end_way(r, RELAY_UP);
+	end_way(r, RELAY_DOWN);
+}
+
+static void
 taker_takes_no_more(struct relay *r, int i, ssize_t err)
 {
 	if (err == -EDQUOT)
@@ -370,19 +379,26 @@ copy(struct relay *r, int i)
 {
 	struct relay_way *w = &r->way[i];
 	char *buffer = r->pipes->buffer;
-	ssize_t n, err;
-	size_t taken;
+	ssize_t n, err = 0;
+	size_t taken = 0;
+	struct str out;
 
 	if ((n = stream_read(giver(r, i), buffer, BUFFER)) <= 0)
 		return n;
 	if (n == BUFFER)
 		w->bulk = BULK_PATIENCE;
-	err = give(taker(r, i), buffer, (size_t)n, &taken);
+	out = (struct str){ buffer, (size_t)n };
+	if (r->pass != NULL && !r->pass(r->pass_arg, i, out, &out)) {
+		is_caught(r);
+		return n;
+	}
+	if (out.n > 0)
+		err = give(taker(r, i), out.p, out.n, &taken);
 	count(r, i, taken);
 	if (err < 0 && err != -EAGAIN)
 		taker_takes_no_more(r, i, err);
-	else if (taken < (size_t)n)
-		park(r, w, buffer + taken, (size_t)n - taken);
+	else if (taken < out.n)
+		park(r, w, out.p + taken, out.n - taken);
 	return n;
 }
 
@@ -611,6 +627,14 @@ relay_start(struct relay *r, struct loop *l, struct pipes *p, struct stream *cli
 		stream_kick(client);
 	if (origin->ready & STREAM_READ)
 		stream_kick(origin);
+}
+
+void
+relay_filter(struct relay *r, relay_pass *pass, void *arg)
+{
+	r->pass = pass;
+	r->pass_arg = arg;
+	r->is_copied = true; /* what is spliced nobody sees */
 }
 
 void

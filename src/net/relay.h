@@ -24,6 +24,7 @@ enum relay_end {
 	RELAY_IDLE,    /* nothing either way for idle_ms */
 	RELAY_STALLED, /* one side took nothing for stall_ms though bytes waited */
 	RELAY_SPENT,   /* the client sent more than the origin's stream may take */
+	RELAY_CAUGHT,  /* what its filter let not pass */
 };
 
 enum { RELAY_UP, RELAY_DOWN }; /* client to origin, origin to client */
@@ -33,6 +34,12 @@ enum way_state {
 	WAY_ENDED, /* its end was seen; what is held is still to be handed on */
 	WAY_OVER,
 };
+
+/*
+ * What came from one side, on its way to the other: *out (at first `in`, borrowed until
+ * the next call) is what may be handed on.  False: nothing may any more.
+ */
+typedef bool relay_pass(void *arg, int way, struct str in, struct str *out);
 
 struct relay {
 	struct stream *client, *origin;
@@ -52,7 +59,10 @@ struct relay {
 	} way[2];
 	uint8_t how;          /* enum relay_end: the first thing that went wrong */
 	bool is_origin_first; /* the first end that was seen was the origin's */
-	bool is_copied;  /* never splice: a stream is not plain, or the kernel cannot */
+	bool is_copied;    /* never splice: a stream is not plain, or the kernel cannot */
+	bool is_told_late; /* CAUGHT while bytes waited for the client */
+	relay_pass *pass;  /* or NULL: all passes */
+	void *pass_arg;
 	bool is_settled; /* looked at since it last moved */
 	/* once; the relay is over, streams are still the owner's */
 	void (*done)(void *arg, enum relay_end how);
@@ -69,6 +79,8 @@ struct relay {
 void relay_start(struct relay *r, struct loop *l, struct pipes *p, struct stream *client,
     struct stream *origin, struct str first_up, struct str first_down, msec idle_ms,
     msec stall_ms, void (*done)(void *arg, enum relay_end how), void *arg);
+/* From now on: right behind relay_start(), whose first bytes it has not seen. */
+void relay_filter(struct relay *r, relay_pass *pass, void *arg);
 void relay_cancel(struct relay *r); /* gives back what it holds; streams stay open */
 
 #endif

@@ -560,15 +560,6 @@ check_inject(const struct rule_source *in, const struct rule *r)
 }
 
 static void
-check_dlp(const struct rule_source *in, const struct rule *r)
-{
-	if (r->dlp != DLP_NONE && r->has_websocket)
-		node_warn(in->tree, r->node, in->rep, "dlp_blind",
-		    "leave upgrade out, or let websockets pass by a rule without dlp",
-		    "what goes over a websocket is not looked at");
-}
-
-static void
 check_tcp(const struct rule_source *in, const struct rule *r)
 {
 	static const char *const keys[] = { "methods", "paths", "max_body", "inject",
@@ -749,7 +740,6 @@ rule_read(struct rule *r, const struct rule_source *in, const struct node *block
 		check_sight(in, r);
 		check_tcp(in, r);
 		check_inject(in, r);
-		check_dlp(in, r);
 		check_ports(in, r);
 		check_broad(in, r);
 		check_metadata(in, r);

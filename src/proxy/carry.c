@@ -111,6 +111,8 @@ after_forward(enum forward_end how, const struct forward *f, enum reason reason)
 {
 	if (how == FORWARD_DONE && f->is_client_kept)
 		return AFTER_NEXT;
+	if (how == FORWARD_CUT && f->is_told)
+		return AFTER_LINGER;
 	if (how == FORWARD_CUT)
 		return reason == REASON_CLIENT_ABORTED ? AFTER_CLOSE : AFTER_RESET;
 	return AFTER_LINGER;

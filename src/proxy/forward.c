@@ -40,6 +40,8 @@ forward_cancel(struct forward *f)
 		relay_cancel(&f->relay);
 	flow_fini(&f->up);
 	flow_fini(&f->down);
+	messages_free(f->messages);
+	f->messages = NULL;
 	sieve_fini(&f->sieve);
 	if (f->down.scrub != NULL)
 		scrub_fini(&f->scrub);
@@ -123,11 +125,12 @@ found_text(struct forward *f)
 	char text[96];
 
 	if (str_eq(str_of(kind), STR(SIEVE_HELD)))
-		return "a secret that weir holds is in the request";
+		return f->messages != NULL ? "a secret that weir holds is in a message"
+					   : "a secret that weir holds is in the request";
 	if (str_eq(str_of(kind), STR(SIEVE_CODED)))
 		return "the body is in a coding that hides what is in it";
-	snprintf(
-	    text, sizeof(text), "the request has what looks like a secret: %s", kind);
+	snprintf(text, sizeof(text), "the %s has what looks like a secret: %s",
+	    f->messages != NULL ? "message" : "request", kind);
 	return arena_str(&f->x->arena, str_of(text)).p;
 }
 
@@ -308,6 +311,58 @@ pass_interim(struct forward *f)
 	return true;
 }
 
+/* ---- a websocket whose messages are looked at ---- */
+
+static bool
+pass_messages(void *arg, int way, struct str in, struct str *out)
+{
+	struct forward *f = arg;
+	bool may = true;
+
+	if (way == RELAY_UP)
+		may = messages_up(f->messages, in, out);
+	else
+		messages_down(f->messages, in);
+	note_found(f);
+	return may;
+}
+
+/* `rest` of the origin's first bytes is behind its 101; *early is what the client did not
+ * wait with, as it may go.  False: the exchange is over. */
+static bool
+begin_messages(struct forward *f, struct str rest, struct str *early)
+{
+	struct str more = buf_view(f->more);
+
+	f->messages = messages_new(&f->sieve);
+	messages_down(f->messages, rest);
+	if (pass_messages(f, RELAY_UP, more, early))
+		return true;
+	buf_reset(f->more); /* no request is in it */
+	fail(f, f->sieve.is_caught ? REASON_DLP_BLOCKED : REASON_REQUEST_MALFORMED,
+	    CLOSE_WEIR, f->sieve.is_caught ? f->x->error : f->messages->up.error);
+	return false;
+}
+
+/* The client may read why; the origin's end is none, for it has part of a message. */
+static void
+caught_message(struct forward *f)
+{
+	bool is_bad = !f->sieve.is_caught;
+	struct buf frame;
+	struct iovec v;
+
+	buf_init(&frame, 2 * WS_CONTROL_MAX);
+	if (!f->relay.is_told_late)
+		messages_put_close(f->messages, &frame);
+	v = (struct iovec){ frame.p, frame.n };
+	f->is_told = frame.n > 0 && stream_write(f->client, &v, 1) == (ssize_t)frame.n;
+	buf_fini(&frame);
+	f->x->error = is_bad ? f->messages->up.error : found_text(f);
+	end(f, FORWARD_CUT, is_bad ? REASON_REQUEST_MALFORMED : REASON_DLP_BLOCKED,
+	    CLOSE_WEIR);
+}
+
 static void
 on_relayed(void *arg, enum relay_end how)
 {
@@ -330,7 +385,18 @@ on_relayed(void *arg, enum relay_end how)
 	case RELAY_SPENT:
 		end(f, FORWARD_CUT, REASON_UPLOAD_EXHAUSTED, CLOSE_WEIR);
 		return;
+	case RELAY_CAUGHT:
+		caught_message(f);
+		return;
 	}
+}
+
+/* Where messages are looked at none was offered. */
+static bool
+has_foreign_extension(const struct forward *f)
+{
+	return f->x->verdict.dlp != DLP_NONE &&
+	       http_field(&f->response, STR("Sec-WebSocket-Extensions")) != NULL;
 }
 
 static bool
@@ -344,7 +410,7 @@ is_right_accept(const struct forward *f)
 	return key != NULL && got != NULL && ws_accept(want, key->value) &&
 	       f->response.is_upgrade &&
 	       http_field_count(&f->response, STR("Sec-WebSocket-Accept")) == 1 &&
-	       str_eq(got->value, str_of(want));
+	       str_eq(got->value, str_of(want)) && !has_foreign_extension(f);
 }
 
 /* 101: a pipe from here on, but only if it is the one that was asked for. */
@@ -352,7 +418,7 @@ static void
 upgrade(struct forward *f, struct str rest)
 {
 	const struct settings *set = f->x->snapshot->settings;
-	struct str head;
+	struct str head, early = buf_view(f->more);
 	struct buf first;
 
 	if (!f->x->ask.wants_websocket) {
@@ -371,6 +437,8 @@ upgrade(struct forward *f, struct str rest)
 		fail(f, REASON_OVERLOADED, CLOSE_WEIR, "no room for the response head");
 		return;
 	}
+	if (f->x->verdict.dlp != DLP_NONE && !begin_messages(f, rest, &early))
+		return;
 	f->has_head = f->has_answered = true;
 	sent_first(f);
 	f->x->status = 101;
@@ -381,8 +449,10 @@ upgrade(struct forward *f, struct str rest)
 	timer_clear(&f->timer);
 	f->is_spliced = true;
 	relay_start(&f->relay, f->e->loop, f->e->pipes, f->client, &f->origin->stream,
-	    buf_view(f->more), buf_view(&first), set->limits_idle,
-	    set->limits_write_timeout, on_relayed, f);
+	    early, buf_view(&first), set->limits_idle, set->limits_write_timeout,
+	    on_relayed, f);
+	if (f->messages != NULL)
+		relay_filter(&f->relay, pass_messages, f);
 	buf_reset(f->more);
 	buf_fini(&first);
 	buf_fini(&f->head);
@@ -736,6 +806,7 @@ put_request(struct forward *f, struct buf *to, bool is_whole)
 		.port = exchange_is_inside_tls(f->x) ? 443 : 80,
 		.strips_rewriters = f->x->verdict.strip_rewriters,
 		.is_upgrade = f->x->ask.wants_websocket,
+		.strips_extensions = f->x->verdict.dlp != DLP_NONE,
 		.is_chunked = f->x->head->framing == HTTP_CHUNKED,
 		.injection = f->x->injection.how != NULL ? &f->x->injection : NULL,
 		.is_bare = !is_whole,

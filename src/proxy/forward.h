@@ -10,6 +10,7 @@
 
 #include "proxy/exchange.h"
 #include "proxy/flow.h"
+#include "proxy/messages.h"
 
 enum forward_end {
 	FORWARD_DONE,    /* the answer is whole; is_*_kept say what may go on */
@@ -38,6 +39,7 @@ struct forward {
 	bool has_answered; /* some of the final answer was sent to the client */
 	bool is_client_kept, is_origin_kept;
 	bool is_websocket, is_spliced;
+	bool is_told;     /* CUT, and the client was told why: it may read that */
 	bool is_starting; /* within start, where done() may not run */
 	bool is_over;     /* done() is due, with `how` */
 	enum forward_end how;
@@ -46,6 +48,7 @@ struct forward {
 	msec rate_at;                     /* body_rate: when the current minute began */
 	uint64_t rate_bytes;              /* and what came in it */
 	struct relay relay;               /* after 101 */
+	struct messages *messages; /* which it carries, where a rule has dlp; or NULL */
 	struct timer timer;
 	forward_done *done; /* once, never inside start */
 	void *arg;

@@ -94,6 +94,9 @@ passes_in_request(const struct http_head *head, size_t i, const struct remake *h
 		return false;
 	if (how->strips_rewriters && rewrite_field(name) != REWRITES_NOTHING)
 		return false;
+	if (how->strips_extensions &&
+	    str_eq_nocase(name, STR("Sec-WebSocket-Extensions")))
+		return false;
 	if (str_eq_nocase(name, STR("Expect")))
 		return head->expects_continue;
 	return !str_eq_nocase(name, STR("Max-Forwards")) ||

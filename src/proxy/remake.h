@@ -15,12 +15,13 @@ struct remake {
 	const char *via; /* own pseudonym */
 	struct arena *arena;
 	const struct injection *injection; /* requests: what is put in; NULL: nothing */
-	bool is_bare;          /* requests: without what is put in, to be looked at */
-	uint16_t port;         /* requests: the one that Host need not say */
-	bool strips_rewriters; /* requests: the fields of fields.def do not pass */
-	bool is_upgrade;       /* websocket asked for, or answered by 101 */
-	bool is_chunked;       /* how the body will be framed */
-	bool is_kept;          /* responses: the connection stays open */
+	bool is_bare;           /* requests: without what is put in, to be looked at */
+	uint16_t port;          /* requests: the one that Host need not say */
+	bool strips_rewriters;  /* requests: the fields of fields.def do not pass */
+	bool strips_extensions; /* requests: of websockets, which would hide messages */
+	bool is_upgrade;        /* websocket asked for, or answered by 101 */
+	bool is_chunked;        /* how the body will be framed */
+	bool is_kept;           /* responses: the connection stays open */
 };
 
 /* False: the arena or `out` is full: nothing of it is sent. */

@@ -88,6 +88,7 @@ static const struct {
 	[RELAY_IDLE] = { REASON_IDLE_TIMEOUT, CLOSE_WEIR },
 	[RELAY_STALLED] = { REASON_IDLE_TIMEOUT, CLOSE_WEIR },
 	[RELAY_SPENT] = { REASON_UPLOAD_EXHAUSTED, CLOSE_WEIR },
+	[RELAY_CAUGHT] = { REASON_DLP_BLOCKED, CLOSE_WEIR }, /* a tunnel has no filter */
 };
 
 static void

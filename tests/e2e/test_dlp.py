@@ -5,9 +5,10 @@ import subprocess
 
 import pytest
 
-from rig import provider as rig_provider
+from rig import ca, provider as rig_provider, tls, websocket
 from rig.weir import NotStarted, binary, proxy_and_health
-from rules import http, in_order, is_refusal
+from rules import http, https, in_order, is_refusal
+from test_forward import ACCEPT, WS, switching
 from test_sessions import SECRET, sessions
 
 pytestmark = pytest.mark.single
@@ -191,6 +192,146 @@ def test_an_answer_may_say_what_it_likes(weir, origin, connect):
     upstream.listen(80)
     assert connect(weir([http(NAME, dlp="block")])).get(URL).body == SHAPED.encode()
 
+
+# -- messages of a websocket
+
+def asks_for(origin, host):
+    """The request that begins a websocket."""
+    return "GET %s/chat HTTP/1.1\r\nHost: %s\r\n%s\r\n" % (origin, host, "".join("%s: %s\r\n" % pair for pair in WS))
+
+
+@pytest.fixture
+def chat(holding, upstream, connect):
+    """chat(dlp): a websocket under a rule with that; what its origin sees is upstream's."""
+    def make(dlp, *more, **how):
+        upstream.serve = websocket.serve(switching(ACCEPT), **how)
+        proxy = holding([http(NAME, upgrade=["websocket"], **({"dlp": dlp} if dlp else {}))])
+        sock = connect(proxy)
+        answer = sock.get(URL + "chat", headers=[*WS, *more])
+        assert answer.status == 101, answer
+        return proxy, websocket.Client(sock)
+    return make
+
+
+@pytest.mark.parametrize("dlp", ["block", "mark"])
+def test_clean_messages_pass_both_ways_whole(chat, upstream, dlp):
+    """In fragments, with a ping among them, byte by byte, and long ones."""
+    _, ws = chat(dlp)
+    long = bytes(range(256)) * (1 * KIB)  # more than one look
+    for opcode, data, fragments in ((1, b"hello", 1), (1, b"", 1), (2, b"abc", 3), (2, long, 1), (2, long, 7)):
+        ws.send_message(opcode, data, fragments, between=[(9, b"still there?")] if fragments > 1 else [])
+        for answer in ([(10, b"still there?")] * (fragments - 1) if fragments > 1 else []):
+            assert ws.next_control() == answer
+        assert ws.message() == (opcode, data)
+    ws.sock.send_pieces(websocket.frame(1, b"slowly", mask=b"abcd"))
+    assert ws.message() == (1, b"slowly")
+    ws.send(8, b"\x03\xe8")
+    assert ws.next_control() == (8, b"\x03\xe8")
+
+
+@pytest.mark.parametrize("how", ["whole", "in fragments", "byte by byte", "late in a long one", "in a ping", "in a close"])
+@pytest.mark.parametrize("secret,dlp", [(SHAPED, "block"), (HELD, "mark")])
+def test_a_message_with_a_secret_is_cut_off(chat, upstream, how, secret, dlp):
+    proxy, ws = chat(dlp)
+    ws.send_message(1, b"before it")
+    assert ws.message() == (1, b"before it")
+    data = b"token %s behind" % secret.encode()
+    if how == "whole":
+        ws.send(1, data)
+    elif how == "in fragments":
+        ws.send_message(1, data, 9)
+    elif how == "byte by byte":
+        ws.sock.send_pieces(websocket.frame(2, data, mask=b"wxyz"))
+    elif how == "late in a long one":
+        ws.send_message(1, b"word " * (40 * KIB) + data, 3)
+    else:
+        ws.send(9 if how == "in a ping" else 8, b"\x03\xe8"[:2 * (how == "in a close")] + data)
+    assert ws.next_control() == (8, b"\x03\xf0dlp_blocked") and ws.sock.read_all() == b""
+    assert upstream.wait(lambda: upstream.conn().is_ended)
+    assert upstream.conn().is_reset or how.startswith("late")  # then it may hear so while it answers
+    assert not_in(secret, b"".join(data for _, data in upstream.frames).decode("latin1"))
+    record = proxy.finals(1)[0]
+    assert (record["reason"], record["close"], record["status"]) == ("dlp_blocked", "weir", 101)
+    assert {"dlp", "websocket"} <= set(record["flags"]) and "message" in record["error"] and not_in(secret, json.dumps(record))
+    assert proxy.metric("weir_dlp_found_total") == 1
+
+
+def test_a_message_that_looks_like_a_secret_is_marked_where_the_rule_says_so(chat, upstream):
+    proxy, ws = chat("mark")
+    ws.send(1, SHAPED.encode())
+    assert ws.message() == (1, SHAPED.encode())
+    ws.send(8, b"\x03\xe8")
+    assert ws.next_control() == (8, b"\x03\xe8")
+    ws.sock.close()
+    record = proxy.finals(1)[0]
+    assert {"dlp", "websocket"} <= set(record["flags"]) and "message has what looks like a secret" in record["error"]
+
+
+def test_what_comes_early_is_looked_at_and_refused_before_the_upgrade(holding, upstream, connect):
+    upstream.serve = websocket.serve(switching(ACCEPT))
+    proxy = holding([http(NAME, upgrade=["websocket"], dlp="block")])
+    sock = connect(proxy)
+    sock.send(asks_for("http://" + NAME, NAME).encode()
+              + websocket.frame(1, SHAPED.encode(), mask=b"abcd"))
+    is_refusal(sock.response(), 403, "dlp_blocked")
+    assert upstream.wait(lambda: upstream.conn().is_ended) and upstream.frames == []
+
+
+BAD = {
+    "not masked": (websocket.frame(1, b"x"), "not masked"), "an extension's bit": (b"\xc1\x80abcd", "extension"),
+    "no opcode": (b"\x83\x80abcd", "opcode"), "a long ping": (b"\x89\xfe\x00\x7eabcd" + bytes(126), "control frame"),
+    "continues nothing": (b"\x80\x80abcd", "continues no message"), "begins within": (b"\x01\x80abcd\x81\x80abcd", "within another"),
+    "a length in more bytes": (b"\x81\xfe\x00\x01abcdx", "fewest bytes"),
+    "behind its close": (websocket.frame(8, b"", mask=b"abcd") + websocket.frame(1, b"x", mask=b"abcd"), "behind a close"),
+}
+
+
+@pytest.mark.parametrize("data,why", BAD.values(), ids=BAD)
+def test_what_is_no_websocket_is_cut_off(chat, upstream, data, why):
+    proxy, ws = chat("mark")
+    ws.sock.send(data)
+    assert ws.next_control() == (8, b"\x03\xearequest_malformed") and ws.sock.read_all() == b""
+    record = proxy.finals(1)[0]
+    assert record["reason"] == "request_malformed" and why in record["error"], record
+
+
+def test_no_extension_hides_a_message(chat, upstream, holding, connect):
+    """Offered none, and none is taken; without dlp both is left to the ends."""
+    offer = ("Sec-WebSocket-Extensions", "permessage-deflate")
+    for dlp, passed in (("mark", None), (None, "permessage-deflate")):
+        chat(dlp, offer)
+        assert upstream.conns[-1].requests[0].get("sec-websocket-extensions") == passed
+    upstream.serve = websocket.serve(switching(ACCEPT + "\r\nSec-WebSocket-Extensions: permessage-deflate"))
+    proxy = holding([http(NAME, upgrade=["websocket"], dlp="mark")])
+    is_refusal(connect(proxy).get(URL, headers=[*WS, offer]), 502, "upgrade_failed")
+
+
+def test_no_close_frame_goes_into_another_one(chat, upstream):
+    """The origin is in the middle of a frame: the client cannot be told, and is cut off."""
+    proxy, ws = chat("block", greeting=websocket.frame(1, b"half of it")[:5])
+    assert ws.sock.read_until(lambda data: len(data) == 5)
+    ws.send(1, SHAPED.encode())
+    assert len(ws.sock.read_all()) == 5 and ws.sock.is_ended
+    assert proxy.finals(1)[0]["reason"] == "dlp_blocked"
+
+
+def test_messages_inside_tls_are_looked_at_too(weir, origin, authority, tmp_path):
+    site = origin()
+    site.serve = tls.tls_serve(authority.context(NAME), websocket.serve(switching(ACCEPT), site))
+    port, own = site.listen(), ca.Ca(tmp_path)
+    proxy = weir([https(NAME, port, upgrade=["websocket"], dlp="block")], {"tls": {"roots": authority.certificate, "intercept": own.setting}})
+    with ca.Inside.open(proxy, own.trusting(), NAME, port) as sock:
+        sock.send(asks_for("", "%s:%d" % (NAME, port)))
+        assert sock.response().status == 101
+        ws = websocket.Client(sock)
+        ws.send(1, b"clean")
+        assert ws.message() == (1, b"clean")
+        ws.send(1, SHAPED.encode())
+        assert ws.next_control() == (8, b"\x03\xf0dlp_blocked")
+    assert site.frames == [(1, b"clean")]
+
+
+# -- rules
 
 @pytest.mark.parametrize("rule", [{"protocol": "https"}, {"protocol": "tcp", "ports": [7]}])
 def test_a_rule_that_cannot_look_is_no_policy(weir, rule):

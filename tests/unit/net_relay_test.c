@@ -709,6 +709,74 @@ test_what_is_not_used_goes_back_when_nothing_moves(void **state)
 	end(&f);
 }
 
+/* Holds back what does not end in '.', and lets no '#' pass. */
+struct filter {
+	struct buf held, out;
+	size_t down;
+};
+
+static bool
+pass_sentences(void *arg, int way, struct str in, struct str *out)
+{
+	struct filter *f = arg;
+
+	if (way == RELAY_DOWN) {
+		f->down += in.n;
+		return true;
+	}
+	assert_ptr_equal(out->p, in.p);
+	buf_str(&f->held, in);
+	buf_reset(&f->out);
+	if (memchr(f->held.p, '#', f->held.n) != NULL)
+		return false;
+	if (str_ends(buf_view(&f->held), STR("."))) {
+		buf_str(&f->out, buf_view(&f->held));
+		buf_reset(&f->held);
+	}
+	*out = buf_view(&f->out);
+	return true;
+}
+
+/* Also where it would splice. */
+static void
+check_filter(enum kind kind)
+{
+	struct filter filter = { .down = 0 };
+	struct fixture f;
+	char c;
+
+	buf_init(&filter.held, 1000);
+	buf_init(&filter.out, 1000);
+	begin(&f, kind, PIPES);
+	relay_filter(&f.relay, pass_sentences, &filter);
+	say(f.outer[0], "half a sen");
+	while (filter.held.n == 0)
+		turn(f.loop);
+	assert_int_equal(recv(f.outer[1], &c, 1, MSG_DONTWAIT), -1);
+	say(f.outer[0], "tence.");
+	expect(&f, f.outer[1], "half a sentence.");
+	say(f.outer[1], "an answer # of any kind");
+	expect(&f, f.outer[0], "an answer # of any kind");
+	assert_int_equal(filter.down, strlen("an answer # of any kind"));
+	say(f.outer[0], "no # way.");
+	wait_for_stop(f.loop);
+	assert_int_equal(f.how, RELAY_CAUGHT);
+	assert_false(f.relay.is_told_late);
+	assert_int_equal(recv(f.outer[1], &c, 1, MSG_DONTWAIT), -1);
+	assert_int_equal(f.relay.up, strlen("half a sentence."));
+	end(&f);
+	buf_fini(&filter.held);
+	buf_fini(&filter.out);
+}
+
+static void
+test_a_filter_says_what_passes_and_ends_it(void **state)
+{
+	(void)state;
+	check_filter(TCP);
+	check_filter(OWN_OPS);
+}
+
 int
 main(void)
 {
@@ -733,6 +801,7 @@ main(void)
 		cmocka_unit_test(test_one_that_pours_crumbs_does_not_either),
 		cmocka_unit_test(test_no_byte_goes_beyond_what_the_origin_may_take),
 		cmocka_unit_test(test_what_is_not_used_goes_back_when_nothing_moves),
+		cmocka_unit_test(test_a_filter_says_what_passes_and_ends_it),
 	};
 
 	return cmocka_run_group_tests_name("net/relay", tests, NULL, NULL);
