@@ -40,7 +40,8 @@ static const char help[] =
     "      --help          this text\n"
     "\n"
     "Exits 0 when the request is allowed, 1 when it is denied, 66 when FILE cannot be\n"
-    "read, 78 when the configuration or a policy is wrong.\n";
+    "read, 69 when no name server can be asked, 78 when the configuration or a policy\n"
+    "is wrong.\n";
 
 struct options {
 	const char *config;

@@ -72,8 +72,8 @@ static const char help[] =
     "      --public-out FILE the public half\n"
     "      --help            this text\n"
     "\n"
-    "Exits 0, 1 when the token counts for nothing, 66 when a file cannot be read, 78\n"
-    "when the configuration or the key is wrong.\n";
+    "Exits 0, 1 when the token counts for nothing, 66 when a file cannot be read, 69\n"
+    "when one cannot be written, 78 when the configuration or the key is wrong.\n";
 
 /* Options that become claims of their own, in the order they are written. */
 enum text_claim { SID, TENANT, SUB, TURN, PAR, PROFILE, TEXT_CLAIMS };
