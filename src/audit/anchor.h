@@ -1,33 +1,37 @@
 /*
  * anchor.h - checkpoints in a second place
  *
- * One JSON line for each, synced.  That place may be away: then they wait here, some
- * of them, and the log itself goes on; whoever asks is told.  The journal's thread,
- * which may wait for that place as long as a write takes.
+ * One JSON line for each, synced, on a thread of its own: that place may be away, or
+ * hang in the kernel (a file system over a network, a frozen one), and neither the log
+ * nor the traffic waits for it.  What is to be said there waits here, bounded, and
+ * whoever asks is told.
  */
 #ifndef WEIR_AUDIT_ANCHOR_H
 #define WEIR_AUDIT_ANCHOR_H
 
-#include <stdatomic.h>
-
 #include "audit/logfile.h"
 #include "base/loop.h"
 
-struct anchor {
-	struct logfile file; /* fd -1: not open */
-	char *path;          /* owned; NULL: there is no anchor */
-	int uid, gid;
-	struct buf waiting;      /* lines */
-	msec retry_at;           /* 0: nothing waits */
-	atomic_bool is_anchored; /* what was said is there; any thread */
-};
+struct anchor;
 
-/* path may be NULL.  uid, gid: as logfile_open() */
-void anchor_init(struct anchor *a, const char *path, int uid, int gid);
-void anchor_fini(struct anchor *a);
-/* A line with its LF; it waits for anchor_write(). */
+/*
+ * NULL where path is: there is no anchor, and so it is fine everywhere below.  The file
+ * is opened at once, while there are the rights to; uid, gid: as logfile_open().
+ */
+struct anchor *anchor_new(const char *path, int uid, int gid);
+/* After rights are dropped. */
+void anchor_start(struct anchor *a);
+/* Says what waits; who hangs is waited for a moment, and left where he is. */
+void anchor_close(struct anchor *a);
+
+/* A line with its LF, not to be said before anchor_send(); the journal's thread. */
 void anchor_add(struct anchor *a, struct str line);
-/* What waits, when it is time to try. */
-void anchor_write(struct anchor *a, msec now);
+/* What was added stands in the log now. */
+void anchor_send(struct anchor *a);
+
+/* Any thread: */
+bool anchor_is_anchored(struct anchor *a); /* what was sent is there, as far as tried */
+/* Now and then: is it told of one that hangs? */
+void anchor_watch(struct anchor *a, msec now);
 
 #endif

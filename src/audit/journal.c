@@ -13,7 +13,6 @@
 #include <assert.h>
 #include <errno.h>
 #include <pthread.h>
-#include <signal.h>
 #include <stdatomic.h>
 #include <stdlib.h>
 #include <string.h>
@@ -23,6 +22,7 @@
 #include "audit/batch.h"
 #include "audit/checkpoint.h"
 #include "audit/files.h"
+#include "audit/hung.h"
 #include "audit/resume.h"
 #include "audit/segments.h"
 #include "audit/siblings.h"
@@ -58,6 +58,7 @@ struct journal {
 	size_t places;
 	atomic_size_t used; /* places reserved, or held by lines not yet written */
 	atomic_bool is_healthy;
+	atomic_bool stands_still; /* a turn does not end */
 
 	pthread_mutex_t lock; /* of what follows, up to the blank line */
 	pthread_cond_t wake;
@@ -70,6 +71,7 @@ struct journal {
 	bool is_gathering;      /* it waits for more lines */
 	struct list waits, due; /* for lines in queue; in batch */
 	bool wants_reopen, wants_stop, wants_checkpoint;
+	struct hung turn;
 
 	pthread_t thread; /* what follows is the writer's */
 	bool is_started;
@@ -80,7 +82,7 @@ struct journal {
 	bool is_unsynced;   /* the last sync failed: what is in the file may be lost */
 	char *name;         /* of this weir */
 	struct signer *signer;
-	struct anchor anchor;
+	struct anchor *anchor;
 	size_t files; /* of the log, when they were counted */
 	struct room room;
 	off_t segment;                   /* bytes of a file that is to be cut; 0: never */
@@ -186,7 +188,7 @@ put_checkpoint(struct journal *j)
 	buf_init(&anchored, BATCH_LINE_MAX);
 	checkpoint_print(&c, j->signer, batch_next_seq(&j->batch), &record, &anchored);
 	batch_seal(&j->batch, buf_view(&record)); /* c.head is another then */
-	anchor_add(&j->anchor, buf_view(&anchored));
+	anchor_add(j->anchor, buf_view(&anchored));
 	buf_fini(&record);
 	buf_fini(&anchored);
 	j->sync_at = now_ms(); /* nothing is said elsewhere that is not here */
@@ -369,14 +371,6 @@ cut_when_due(struct journal *j)
 		cut(j);
 }
 
-static void
-wait_until(struct journal *j, msec at)
-{
-	struct timespec ts = { .tv_sec = at / 1000, .tv_nsec = at % 1000 * 1000000 };
-
-	pthread_cond_timedwait(&j->wake, &j->lock, &ts);
-}
-
 /* When the writer must turn again though nobody calls; 0: it need not. */
 static msec
 next_write(const struct journal *j)
@@ -400,9 +394,7 @@ sooner(msec a, msec b)
 static msec
 next_turn(const struct journal *j)
 {
-	msec anchor = has_unfinished(j) ? 0 : j->anchor.retry_at;
-
-	return sooner(sooner(next_write(j), anchor), room_next(&j->room));
+	return sooner(next_write(j), room_next(&j->room));
 }
 
 /* Called with the lock: is there something that is not left waiting? */
@@ -437,7 +429,7 @@ wait_for_work(struct journal *j)
 		if (at == 0)
 			pthread_cond_wait(&j->wake, &j->lock);
 		else
-			wait_until(j, at);
+			hung_wait(&j->wake, &j->lock, at);
 	}
 	j->is_sleeping = j->is_gathering = false;
 }
@@ -461,6 +453,16 @@ take_queue(struct journal *j)
 	}
 }
 
+/* Called with the lock. */
+static void
+end_turn(struct journal *j)
+{
+	if (!hung_end(&j->turn))
+		return;
+	atomic_store(&j->stands_still, false);
+	log_info("audit log moves again", "path", j->batch.file.path);
+}
+
 /* False when that was the last turn. */
 static bool
 turn(struct journal *j, bool is_last)
@@ -470,6 +472,7 @@ turn(struct journal *j, bool is_last)
 	int error;
 
 	pthread_mutex_lock(&j->lock);
+	end_turn(j);
 	if (!is_last)
 		wait_for_work(j);
 	bool wants_reopen = j->wants_reopen;
@@ -482,6 +485,7 @@ turn(struct journal *j, bool is_last)
 		wants_checkpoint = j->wants_checkpoint;
 		j->wants_checkpoint = false;
 	}
+	hung_begin(&j->turn, now_ms());
 	pthread_mutex_unlock(&j->lock);
 
 	if (wants_reopen && logfile_is_moved(&j->batch.file) &&
@@ -500,8 +504,21 @@ turn(struct journal *j, bool is_last)
 	sync_when_due(j, is_last);
 	cut_when_due(j);
 	if (!has_unfinished(j))
-		anchor_write(&j->anchor, now_ms());
+		anchor_send(j->anchor);
 	return !is_last;
+}
+
+/* What could not be written is tried again, some times. */
+static void
+finish(struct journal *j)
+{
+	j->batch.file.patience_ms = 0; /* the tries are */
+	for (int i = 0; i < CLOSE_TRIES; i++) {
+		turn(j, true);
+		if (!has_unfinished(j) && j->queue.n == 0 && !j->wants_checkpoint)
+			return;
+		nanosleep(&(struct timespec){ .tv_nsec = RETRY_MS * 1000000L }, NULL);
+	}
 }
 
 static void *
@@ -511,6 +528,10 @@ write_lines(void *arg)
 
 	while (turn(j, false))
 		continue;
+	finish(j);
+	pthread_mutex_lock(&j->lock);
+	hung_over(&j->turn);
+	pthread_mutex_unlock(&j->lock);
 	return NULL;
 }
 
@@ -521,7 +542,6 @@ journal_new(const struct journal_options *o)
 {
 	struct journal *j = mem_zalloc(sizeof(*j));
 	size_t max = (o->places + SYSTEM_ROOM) * (size_t)BATCH_LINE_MAX;
-	pthread_condattr_t attr;
 
 	j->places = o->places;
 	j->drops = o->drops;
@@ -537,15 +557,13 @@ journal_new(const struct journal_options *o)
 	j->name = mem_strdup(o->name != NULL ? o->name : "weir");
 	j->signer = o->sign.n > 0 ? signer_new(o->sign) : NULL;
 	assert(o->sign.n == 0 || j->signer != NULL); /* signer_takes() said so */
-	anchor_init(&j->anchor, o->path == NULL ? NULL : o->anchor, o->uid, o->gid);
+	j->anchor = anchor_new(o->path == NULL ? NULL : o->anchor, o->uid, o->gid);
 	atomic_init(&j->is_healthy, true);
 	list_init(&j->waits);
 	list_init(&j->due);
 	pthread_mutex_init(&j->lock, NULL);
-	pthread_condattr_init(&attr);
-	pthread_condattr_setclock(&attr, CLOCK_MONOTONIC);
-	pthread_cond_init(&j->wake, &attr);
-	pthread_condattr_destroy(&attr);
+	hung_cond_init(&j->wake);
+	hung_init(&j->turn);
 	batch_init(&j->batch, o->key, 2 * max);
 	memcpy(j->head, j->batch.chain.head, sizeof(j->head));
 	buf_init(&j->queue, max);
@@ -557,12 +575,13 @@ static void
 journal_free(struct journal *j)
 {
 	count_add(COUNT_AUDIT_FILES, -(int64_t)j->files);
-	anchor_fini(&j->anchor);
+	anchor_close(j->anchor);
 	signer_free(j->signer);
 	free(j->name);
 	batch_fini(&j->batch);
 	buf_fini(&j->queue);
 	buf_fini(&j->taken);
+	hung_fini(&j->turn);
 	pthread_cond_destroy(&j->wake);
 	pthread_mutex_destroy(&j->lock);
 	free(j->path);
@@ -588,21 +607,34 @@ journal_open(const struct journal_options *o)
 	return NULL;
 }
 
-/* Signals are the main thread's; EPIPE on stdout comes as an error then. */
+/* EPIPE on stdout comes as an error there. */
 void
 journal_start(struct journal *j)
 {
-	sigset_t all, old;
-
 	if (j->is_null)
 		return;
-	sigfillset(&all);
-	pthread_sigmask(SIG_SETMASK, &all, &old);
-	if (pthread_create(&j->thread, NULL, write_lines, j) != 0)
-		abort();
-	pthread_setname_np(j->thread, "weir-audit");
-	pthread_sigmask(SIG_SETMASK, &old, NULL);
+	anchor_start(j->anchor);
+	j->thread = hung_thread("weir-audit", write_lines, j);
 	j->is_started = true;
+}
+
+/* False: it stands still. */
+static bool
+stop(struct journal *j)
+{
+	bool is_over;
+
+	if (!j->is_started) {
+		if (!j->is_null)
+			finish(j);
+		return true;
+	}
+	pthread_mutex_lock(&j->lock);
+	j->wants_stop = true;
+	pthread_cond_signal(&j->wake);
+	is_over = hung_join(&j->turn, j->thread, &j->lock);
+	pthread_mutex_unlock(&j->lock);
+	return is_over;
 }
 
 void
@@ -610,24 +642,36 @@ journal_close(struct journal *j)
 {
 	if (j == NULL)
 		return;
-	if (j->is_started) {
-		pthread_mutex_lock(&j->lock);
-		j->wants_stop = true;
-		pthread_cond_signal(&j->wake);
-		pthread_mutex_unlock(&j->lock);
-		pthread_join(j->thread, NULL);
+	bool is_over = stop(j);
+	pthread_mutex_lock(&j->lock);
+	size_t lost = j->waiting;
+	pthread_mutex_unlock(&j->lock);
+	if (lost > 0)
+		log_error("audit records are lost", "path", j->path, "count",
+		    NUM((int64_t)lost));
+	if (is_over)
+		journal_free(j);
+	else
+		log_error("the audit log stands still: what it holds is left behind",
+		    "path", j->path);
+}
+
+void
+journal_watch(struct journal *j)
+{
+	msec now = now_ms();
+
+	pthread_mutex_lock(&j->lock);
+	if (hung_watch(&j->turn, now)) {
+		atomic_store(&j->stands_still, true);
+		count_add(COUNT_AUDIT_ERRORS, 1);
+		tell(&j->waits, j->drops);
+		tell(&j->due, j->drops);
+		log_error("audit log stands still", "path", j->path, "then",
+		    j->drops ? "records are dropped" : "new exchanges are refused");
 	}
-	j->batch.file.patience_ms = 0; /* the tries are */
-	for (int i = 0; !j->is_null && i < CLOSE_TRIES; i++) {
-		turn(j, true);
-		if (!has_unfinished(j) && j->queue.n == 0 && !j->wants_checkpoint)
-			break;
-		nanosleep(&(struct timespec){ .tv_nsec = RETRY_MS * 1000000L }, NULL);
-	}
-	if (j->waiting > 0)
-		log_error("audit records are lost", "path", j->batch.file.path, "count",
-		    NUM((int64_t)j->waiting));
-	journal_free(j);
+	pthread_mutex_unlock(&j->lock);
+	anchor_watch(j->anchor, now);
 }
 
 enum room_state
@@ -651,7 +695,7 @@ journal_reserve(struct journal *j)
 		atomic_fetch_add(&j->used, 1);
 		return true;
 	}
-	if (!atomic_load(&j->is_healthy) || journal_room(j) == ROOM_NONE)
+	if (!journal_is_healthy(j) || journal_room(j) == ROOM_NONE)
 		return false;
 	do
 		if (used >= j->places)
@@ -751,7 +795,7 @@ journal_wait_start(struct journal *j, struct loop *on,
 	w->arg = arg;
 	pthread_mutex_lock(&j->lock);
 	list_append(&j->waits, &w->link);
-	if (!atomic_load(&j->is_healthy))
+	if (!journal_is_healthy(j))
 		tell(&j->waits, j->drops);
 	else
 		wake(j);
@@ -790,7 +834,7 @@ journal_checkpoint(struct journal *j)
 bool
 journal_is_anchored(const struct journal *j)
 {
-	return atomic_load(&j->anchor.is_anchored);
+	return anchor_is_anchored(j->anchor);
 }
 
 void
@@ -805,7 +849,7 @@ journal_reopen(struct journal *j)
 bool
 journal_is_healthy(const struct journal *j)
 {
-	return atomic_load(&j->is_healthy);
+	return atomic_load(&j->is_healthy) && !atomic_load(&j->stands_still);
 }
 
 uint64_t

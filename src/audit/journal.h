@@ -61,7 +61,8 @@ struct journal_wait *journal_wait_start(struct journal *j, struct loop *on,
 void journal_wait_cancel(struct journal_wait *w); /* NULL is fine */
 /* Behind all lines that this thread handed over. */
 void journal_checkpoint(struct journal *j);
-void journal_reopen(struct journal *j);                /* SIGUSR1 */
+void journal_reopen(struct journal *j); /* SIGUSR1 */
+void journal_watch(struct journal *j);  /* each second: does it, or its anchor, hang? */
 bool journal_is_healthy(const struct journal *j);      /* for /readyz */
 enum room_state journal_room(const struct journal *j); /* so too */
 int64_t journal_free_bytes(const struct journal *j);   /* 0: not known */

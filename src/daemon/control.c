@@ -32,6 +32,7 @@
 #define KEPT_EACH 256
 #define WATCH_EVERY ((msec)30000)   /* interfaces come and go */
 #define HEAD_EVERY ((msec)3600000)  /* the audit head in the log */
+#define LOOK_EVERY ((msec)1000)     /* does the audit log move? */
 #define SUM_EVERY ((msec)60000)     /* floods become records */
 #define TOKENS_MOST ((size_t)65536) /* verified before */
 
@@ -59,7 +60,7 @@ struct control {
 	struct watch *keys; /* the files that secrets were read from */
 	struct logging logging;
 	struct signals signals;
-	struct timer watch, head, sum, sent, drain;
+	struct timer watch, head, sum, look, sent, drain;
 	uint64_t descriptors;
 	bool is_draining, is_stopped;
 };
@@ -170,6 +171,15 @@ on_sum(void *arg)
 	(void)events_sums(&e, c->sums);
 	writers_age(c->writers);
 	timer_set(c->loop, &c->sum, SUM_EVERY);
+}
+
+static void
+on_look(void *arg)
+{
+	struct control *c = arg;
+
+	journal_watch(c->journal);
+	timer_set(c->loop, &c->look, LOOK_EVERY);
 }
 
 static void
@@ -658,6 +668,9 @@ start(struct control *c)
 	timer_set(c->loop, &c->watch, WATCH_EVERY);
 	timer_init(&c->sum, on_sum, c);
 	timer_set(c->loop, &c->sum, SUM_EVERY);
+	timer_init(&c->look, on_look, c);
+	if (set->audit_path != NULL)
+		timer_set(c->loop, &c->look, LOOK_EVERY);
 	timer_init(&c->sent, on_sent, c);
 	if (c->ledger != NULL)
 		timer_set(c->loop, &c->sent, SENT_EVERY_MS);
@@ -687,6 +700,7 @@ take_down(struct control *c)
 	timer_clear(&c->watch);
 	timer_clear(&c->head);
 	timer_clear(&c->sum);
+	timer_clear(&c->look);
 	timer_clear(&c->sent);
 	timer_clear(&c->drain);
 	watch_free(c->keys);
