@@ -92,10 +92,10 @@ test_who_wrote_most_is_refused_first(void **state)
 		struct writer *w[] = { of(all, "a", "a1"), of(all, "a", "a2"),
 			of(all, "b", "b1") };
 
-		for (size_t k = 0; k < COUNT_OF(w); k++)
+		for (size_t k = 0; k < COUNT_OF(shares[i].wrote); k++)
 			writer_wrote(w[k], shares[i].wrote[k]);
 		writers_share(all, shares[i].left);
-		for (size_t k = 0; k < COUNT_OF(w); k++) {
+		for (size_t k = 0; k < COUNT_OF(shares[i].wrote); k++) {
 			assert_row(shares[i].name, writer_may(w[k]) == shares[i].may[k]);
 			writer_unref(w[k]);
 		}
