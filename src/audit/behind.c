@@ -60,12 +60,48 @@ value_step(struct piece *p, size_t at, const char *ends)
 	return next == '\0' ? 1 : 2;
 }
 
-/* Most of a value's bytes, and all of a mark's, end it nowhere. */
+#define PLAIN 1     /* most of a value's bytes, and all of a mark's, end it nowhere */
+#define SEPARATES 2 /* what may follow is another pair */
+#define ENDS_LINE 4 /* it is in no line */
+#define WRAPS 8     /* it may stand before a string, in what makes a value of it */
+
+static const unsigned char classes[256] = {
+	[0 ... '\t' - 1] = ENDS_LINE,
+	['\t'] = SEPARATES,
+	['\t' + 1 ... ' ' - 1] = ENDS_LINE,
+	[0x7f] = ENDS_LINE,
+	[' '] = SEPARATES,
+	[';'] = SEPARATES,
+	['&'] = SEPARATES | WRAPS,
+	['0' ... '9'] = PLAIN | WRAPS,
+	['A' ... 'Z'] = PLAIN | WRAPS,
+	['a' ... 'z'] = PLAIN | WRAPS,
+	['.'] = PLAIN | WRAPS,
+	['-'] = PLAIN,
+	['~'] = PLAIN,
+	['_'] = WRAPS,
+	[':'] = WRAPS,
+	['<'] = WRAPS,
+	['>'] = WRAPS,
+	['*'] = WRAPS,
+	['@'] = WRAPS,
+	['$'] = WRAPS,
+	['['] = WRAPS,
+	[']'] = WRAPS,
+	['('] = WRAPS,
+	['{'] = WRAPS,
+};
+
+static inline bool
+is_of(unsigned char class, char c)
+{
+	return (classes[(unsigned char)c] & class) != 0;
+}
+
 static size_t
 skip_plain(struct str text, size_t at)
 {
-	while (at < text.n && (ascii_is_alnum(text.p[at]) || text.p[at] == '.' ||
-				  text.p[at] == '-' || text.p[at] == '~'))
+	while (at < text.n && is_of(PLAIN, text.p[at]))
 		at++;
 	return at;
 }
@@ -264,9 +300,9 @@ find_wrapped(struct str text, size_t at, size_t *quote, struct str *before)
 	text = str_sub(text, 0, at + WRAP_MAX);
 	if (str_starts(str_sub(text, at, 4), STR("new ")))
 		end += 4;
-	while (end < text.n &&
-	       (ascii_is_alnum(text.p[end]) || has_byte("_.:<>*&@$[]({", text.p[end]) ||
-		   (text.p[end] == ' ' && has_byte("({[", text.p[end - 1]))))
+	while (
+	    end < text.n && (is_of(WRAPS, text.p[end]) ||
+				(text.p[end] == ' ' && has_byte("({[", text.p[end - 1]))))
 		end++;
 	*quote = end;
 	*before = str_sub(text, at, end - at);
@@ -375,6 +411,7 @@ wrapped_value(struct piece *p, size_t at, struct value *v)
 /* ---- a line that is KEY=VALUE or KEY: VALUE, and nothing else */
 
 #define PREFIX_MAX 64
+#define PREFIX_WORD_MAX 8 /* "readonly" */
 
 /* What may stand before the key: "export ", "  - ", "# ". */
 static bool
@@ -391,6 +428,8 @@ begins_line(const struct piece *p, const struct key *key, bool is_assigned)
 		from++;
 	if (from == to)
 		return true;
+	if (to - from > PREFIX_WORD_MAX && !is_blank(p->text.p[to - 1]))
+		return false;
 	for (word = from; word < to && !is_blank(p->text.p[word]);)
 		word++;
 	return skip_blanks(p->text, word) == to &&
@@ -444,9 +483,7 @@ rest_end(struct str text, size_t at, size_t limit)
 {
 	size_t end = at;
 
-	while (end < limit &&
-	       ((unsigned char)text.p[end] >= ' ' || text.p[end] == '\t') &&
-	       text.p[end] != 0x7f)
+	while (end < limit && !is_of(ENDS_LINE, text.p[end]))
 		end++;
 	while (end > at && has_byte(" \t\r", text.p[end - 1]))
 		end--;
@@ -461,7 +498,7 @@ value_end(struct str text, size_t at, size_t limit, bool is_assigned)
 
 	limit = rest_end(text, at, limit);
 	for (; end < limit; end++) {
-		if (!has_byte(" \t;&", text.p[end]))
+		if (!is_of(SEPARATES, text.p[end]))
 			continue;
 		next = skip_blanks(text, end + !is_blank(text.p[end]));
 		if (begins_pair(text, next))
@@ -494,6 +531,7 @@ take_rest(struct piece *p, size_t at, size_t limit, struct value *v)
 	    !(value_is_nothing(word) && goes_on(p->text, v->to)))
 		return;
 	end = value_end(p->text, v->from, limit, p->text.p[at] == '=');
+	p->scan->work += KEY_COST + (end - v->from) / 4;
 	if (end > v->to)
 		v->to = v->next = end;
 }

@@ -111,14 +111,51 @@ marker_print(const struct marker *m, const char *kind, struct str secret, struct
 	buf_add(out, tail, sizeof(tail));
 }
 
+/* Asked for each mark in a text, which may have nothing else. */
+#define OWN_SLOTS 256 /* for a hundred kinds */
+
+static struct str own[OWN_SLOTS];
+static bool is_of_id[256]; /* the same as is_id_byte() */
+static pthread_once_t own_once = PTHREAD_ONCE_INIT;
+
+/* Where it is, or where there is room for it. */
+static struct str *
+own_slot(struct str kind)
+{
+	size_t at = kind.n;
+
+	for (size_t i = 0; i < kind.n; i++)
+		at = at * 31 + (unsigned char)kind.p[i];
+	while (own[at % OWN_SLOTS].n > 0 && !str_eq(own[at % OWN_SLOTS], kind))
+		at++;
+	return &own[at % OWN_SLOTS];
+}
+
+static void
+collect_own(void)
+{
+	const char *kind;
+
+	for (int c = 0; c < 256; c++)
+		is_of_id[c] = is_id_byte((char)c);
+	for (size_t i = 0; i < sizeof(own_kinds) / sizeof(*own_kinds); i++)
+		*own_slot(str_of(own_kinds[i])) = str_of(own_kinds[i]);
+	for (size_t i = 0; (kind = name_kind_at(i)) != NULL; i++)
+		*own_slot(str_of(kind)) = str_of(kind);
+	for (size_t i = 0; (kind = shape_kind_at(i)) != NULL; i++)
+		*own_slot(str_of(kind)) = str_of(kind);
+}
+
+static void
+know_own(void)
+{
+	pthread_once(&own_once, collect_own);
+}
+
 static bool
 is_own_kind(struct str kind)
 {
-	for (size_t i = 0; i < sizeof(own_kinds) / sizeof(*own_kinds); i++)
-		if (kind.n > 0 && kind.p[0] == own_kinds[i][0] &&
-		    str_eq(kind, str_of(own_kinds[i])))
-			return true;
-	return name_kind_exists(kind) || shape_kind_exists(kind);
+	return kind.n > 0 && own_slot(kind)->n > 0;
 }
 
 /* Never taken away: what was masked before a reload stays a mark. */
@@ -143,6 +180,7 @@ mark_add_kind(struct str name)
 	const char *kind = NULL;
 	size_t n;
 
+	know_own();
 	if (name.n == 0 || name.n > KIND_MAX || is_own_kind(name))
 		return NULL;
 	pthread_mutex_lock(&added.lock);
@@ -167,13 +205,20 @@ take_part(struct str *rest, size_t max, struct str *part)
 {
 	size_t n = 0;
 
-	while (n < rest->n && n <= max && is_id_byte(rest->p[n]))
+	while (n < rest->n && n <= max && is_of_id[(unsigned char)rest->p[n]])
 		n++;
 	if (n == 0 || n > max || n == rest->n || rest->p[n] != '.')
 		return false;
 	*part = str_sub(*rest, 0, n);
 	*rest = str_sub(*rest, n + 1, rest->n);
 	return true;
+}
+
+/* As marker_print() writes them. */
+static inline bool
+is_digit(char c)
+{
+	return (c >= '0' && c <= '9') || (c >= 'a' && c <= 'f');
 }
 
 size_t
@@ -183,13 +228,15 @@ mark_length(struct str text)
 	struct str kind, id;
 
 	if (text.n < 2 || text.p[0] != head[0] || text.p[1] != head[1] ||
-	    !str_starts(text, (struct str){ head, sizeof(head) - 1 }) ||
-	    !take_part(&rest, KIND_MAX, &kind) || !take_part(&rest, MARK_ID_MAX, &id))
+	    !str_starts(text, (struct str){ head, sizeof(head) - 1 }))
+		return 0;
+	know_own();
+	if (!take_part(&rest, KIND_MAX, &kind) || !take_part(&rest, MARK_ID_MAX, &id))
 		return 0;
 	if (rest.n < DIGITS + 1 || rest.p[DIGITS] != '~')
 		return 0;
 	for (size_t i = 0; i < DIGITS; i++)
-		if (!ascii_is_hex(rest.p[i]) || (rest.p[i] >= 'A' && rest.p[i] <= 'F'))
+		if (!is_digit(rest.p[i]))
 			return 0;
 	return kind_exists(kind) ? text.n - rest.n + DIGITS + 1 : 0;
 }

@@ -182,10 +182,16 @@ begins_word(struct str name, size_t i)
 	return i + 1 < name.n && is_lower(name.p[i + 1]);
 }
 
-/* " client secret": lower case, one blank before each word. */
+#define TAIL 8 /* bytes that are compared at once */
+#define WORDS_ROOM (TAIL + 2 * WORDS_MAX + 1)
+
+/* " client secret": lower case, one blank before each word; TAIL bytes may be read up to
+ * its end, however short it is. */
 static struct str
-words_of(struct str name, char out[static 2 * WORDS_MAX + 1])
+words_of(struct str name, char out[static WORDS_ROOM])
 {
+	memset(out, 0, TAIL);
+	out += TAIL;
 	if (name.n > WORDS_MAX)
 		name = str_sub(name, name.n - WORDS_MAX, WORDS_MAX);
 
@@ -239,6 +245,10 @@ without_number(struct str words)
 static struct {
 	uint8_t ending[256], glued[256];
 	uint8_t next_ending[ENDINGS], next_glued[GLUED];
+	/* the last bytes of each, and of those before which a blank must be with it */
+	struct tail {
+		uint64_t bytes, mask;
+	} ending_tail[ENDINGS], glued_tail[GLUED];
 } by_last;
 static pthread_once_t by_last_once = PTHREAD_ONCE_INIT;
 
@@ -251,44 +261,148 @@ index_last(uint8_t first[static 256], uint8_t *next, size_t row, struct str word
 	*at = (uint8_t)(row + 1);
 }
 
+/* A bit for each three letters that a name may end with that says something. */
+#define LETTERS 26
+static uint64_t threes[LETTERS * LETTERS * LETTERS / 64 + 1];
+
+static size_t
+three(char a, char b, char c)
+{
+	return ((size_t)(a - 'a') * LETTERS + (size_t)(b - 'a')) * LETTERS +
+	       (size_t)(c - 'a');
+}
+
+/* "pkcs12" as "pkcs", "session id" as "sessionid"; what is shorter has any letter before
+ * it. */
+static void
+add_three(struct str words)
+{
+	char last[3] = { 'a', 0, 0 };
+	size_t n = 3;
+
+	for (size_t i = words.n; i > 0 && n > 0; i--)
+		if (words.p[i - 1] >= 'a' && words.p[i - 1] <= 'z')
+			last[--n] = words.p[i - 1];
+	for (int other = 0; other < (n > 0 ? LETTERS : 1); other++) {
+		size_t bit = three(last[0], last[1], last[2]);
+
+		threes[bit / 64] |= (uint64_t)1 << bit % 64;
+		last[0]++;
+	}
+}
+
+static void
+index_threes(void)
+{
+	for (size_t i = 0; i < ENDINGS; i++)
+		add_three(endings[i].words);
+	for (size_t i = 0; i < GLUED; i++)
+		add_three(glued[i].tail);
+	add_three(STR(pass_word));
+	add_three(STR("_auth"));
+}
+
+static uint64_t
+last_bytes(struct str s)
+{
+	uint64_t bytes;
+
+	memcpy(&bytes, s.p + s.n - TAIL, TAIL);
+	return bytes;
+}
+
+static struct tail
+tail_of(struct str words, bool is_begun)
+{
+	char text[TAIL] = { 0 }, mask[TAIL] = { 0 };
+	size_t at = TAIL;
+
+	for (size_t i = words.n; i > 0 && at > 0; i--) {
+		text[--at] = words.p[i - 1];
+		mask[at] = (char)0xff;
+	}
+	if (is_begun && at > 0) {
+		text[--at] = ' ';
+		mask[at] = (char)0xff;
+	}
+	return (struct tail){ last_bytes((struct str){ text, TAIL }),
+		last_bytes((struct str){ mask, TAIL }) };
+}
+
+/* Nearly all are told apart by it. */
+static inline bool
+has_tail(uint64_t last, const struct tail *tail)
+{
+	return (last & tail->mask) == tail->bytes;
+}
+
 static void
 index_rows(void)
 {
 	_Static_assert(ENDINGS < 256 && GLUED < 256, "a row and one more is a byte");
 
-	for (size_t i = ENDINGS; i-- > 0;)
+	index_threes();
+	for (size_t i = ENDINGS; i-- > 0;) {
 		index_last(by_last.ending, by_last.next_ending, i, endings[i].words);
-	for (size_t i = GLUED; i-- > 0;)
+		by_last.ending_tail[i] = tail_of(endings[i].words, true);
+	}
+	for (size_t i = GLUED; i-- > 0;) {
 		index_last(by_last.glued, by_last.next_glued, i, glued[i].tail);
+		by_last.glued_tail[i] = tail_of(glued[i].tail, false);
+	}
 }
 
 static const char *
 kind_of_words(struct str words, enum name_place place, bool is_numbered)
 {
 	unsigned char last = words.n > 0 ? (unsigned char)words.p[words.n - 1] : 0;
+	uint64_t bytes = last_bytes(words);
 
 	for (size_t i = by_last.ending[last]; i > 0; i = by_last.next_ending[i - 1]) {
 		const struct ending *e = &endings[i - 1];
 
-		if ((e->places & place) != 0 && !(is_numbered && e->is_whole) &&
+		if (has_tail(bytes, &by_last.ending_tail[i - 1]) &&
+		    (e->places & place) != 0 && !(is_numbered && e->is_whole) &&
 		    ends_with_words(words, e->words, e->is_whole))
 			return e->kind;
 	}
 	if (words.n > sizeof(pass_word) && str_ends(words, STR(pass_word)))
 		return "password";
 	for (size_t i = by_last.glued[last]; i > 0; i = by_last.next_glued[i - 1])
-		if (ends_with(words, glued[i - 1].tail))
+		if (has_tail(bytes, &by_last.glued_tail[i - 1]) &&
+		    ends_with(words, glued[i - 1].tail))
 			return glued[i - 1].kind;
 	return NULL;
+}
+
+bool
+name_ends_like_kind(struct str name)
+{
+	char last[3];
+
+	pthread_once(&by_last_once, index_rows);
+	while (name.n > 0 && (ascii_is_digit(name.p[name.n - 1]) ||
+				 !ascii_is_alnum(name.p[name.n - 1])))
+		name.n--;
+	if (name.n < 3)
+		return name.n > 1;
+	for (size_t i = 0; i < 3; i++) {
+		last[i] = ascii_lower(name.p[name.n - 3 + i]);
+		if (!is_lower(last[i]))
+			return true;
+	}
+	size_t bit = three(last[0], last[1], last[2]);
+	return (threes[bit / 64] >> bit % 64 & 1) != 0;
 }
 
 const char *
 name_kind(struct str name, enum name_place place)
 {
-	char text[2 * WORDS_MAX + 1];
-	struct str words = words_of(name, text);
+	char text[WORDS_ROOM];
 
-	pthread_once(&by_last_once, index_rows);
+	if (!name_ends_like_kind(name))
+		return NULL;
+	struct str words = words_of(name, text);
 	const char *kind = kind_of_words(words, place, false);
 	struct str root = without_number(words);
 
@@ -317,7 +431,7 @@ may_be_doubtful(struct str name)
 const char *
 name_kind_in_doubt(struct str name, enum name_proof *proof)
 {
-	char text[2 * WORDS_MAX + 1];
+	char text[WORDS_ROOM];
 	struct str words;
 
 	if (!may_be_doubtful(name))
@@ -390,6 +504,12 @@ name_kind_exists(struct str kind)
 		    str_eq(kind, str_of(endings[i].kind)))
 			return true;
 	return false;
+}
+
+const char *
+name_kind_at(size_t row)
+{
+	return row < ENDINGS ? endings[row].kind : NULL;
 }
 
 static void

@@ -21,7 +21,11 @@ enum name_place {
 
 /* The secret's kind (static), or NULL when the name says nothing. */
 const char *name_kind(struct str name, enum name_place place);
+/* False: it says nothing; name_may_be_kind() asks less, at less cost. */
+bool name_ends_like_kind(struct str name);
 bool name_kind_exists(struct str kind);
+/* Of a row, NULL behind the last: most kinds have more than one. */
+const char *name_kind_at(size_t row);
 
 /* What a value must look like before a name that says little is believed. */
 enum name_proof {

@@ -403,7 +403,7 @@ compile(struct load *l, struct rule *r)
 
 	r->code = pcre2_compile((PCRE2_SPTR)pattern.p, pattern.n,
 	    PCRE2_ANCHORED | PCRE2_DOLLAR_ENDONLY | PCRE2_NEVER_BACKSLASH_C |
-		PCRE2_NEVER_UTF,
+		PCRE2_NEVER_UTF | PCRE2_NO_START_OPTIMIZE,
 	    &error, &at, NULL);
 	if (r->code == NULL) {
 		pcre2_get_error_message(error, why, sizeof(why));

@@ -16,8 +16,8 @@
 
 #define WINDOW 8192       /* a pattern sees no more than this */
 #define MATCH_LIMIT 20000 /* far above what any rule needs on a window */
-#define TRY_COST 48       /* a try that fails at once, in bytes looked at */
-#define LAZY_COST 128     /* where it has something to skip first */
+#define TRY_COST 24       /* a try that fails at once, in bytes looked at */
+#define LAZY_COST 150     /* where it has something to skip first */
 #define SUMMED_MAX 64     /* no token with a checksum is longer */
 #define GROUPS (SHAPE_PARTS + 1)
 
@@ -98,6 +98,7 @@ struct literal {
 	struct str text;
 	size_t rule;
 	uint32_t head, mask; /* its first four bytes, and which of their bits count */
+	bool is_folded;
 };
 
 #define NO_LITERAL UINT16_MAX
@@ -111,6 +112,8 @@ struct shapes {
 	struct literal literal[LITERALS_MAX + 1];
 	size_t n;
 	uint16_t first[65536]; /* the first that begins with two bytes, or NO_LITERAL */
+	/* a bit for each two bytes: what begins with them may stand within a match */
+	uint64_t within[65536 / 64];
 };
 
 /* What pcre2_match writes to: one for each thread, made when first needed. */
@@ -175,7 +178,11 @@ is_folded(const struct rule *r)
 	return strncmp(r->pattern, "(?i)", 4) == 0;
 }
 
-/* Bytes, the whole pattern at one place, no \C: the same text always costs the same. */
+/*
+ * Bytes, the whole pattern at one place, no \C: the same text always costs the same.  Nor
+ * is a byte that must stand somewhere in a match searched for first: that would read
+ * thousands of them wherever a literal stands.
+ */
 static pcre2_code *
 compile(const char *pattern, bool *is_jit)
 {
@@ -183,7 +190,7 @@ compile(const char *pattern, bool *is_jit)
 	size_t at;
 	pcre2_code *code = pcre2_compile((PCRE2_SPTR)pattern, PCRE2_ZERO_TERMINATED,
 	    PCRE2_ANCHORED | PCRE2_DOLLAR_ENDONLY | PCRE2_NEVER_BACKSLASH_C |
-		PCRE2_NEVER_UTF,
+		PCRE2_NEVER_UTF | PCRE2_NO_START_OPTIMIZE,
 	    &error, &at, NULL);
 
 	assert(code != NULL);
@@ -221,12 +228,14 @@ head_of(const char *p)
 static struct literal
 literal_of(struct str text, size_t rule)
 {
-	struct literal l = { .text = text, .rule = rule };
+	struct literal l = {
+		.text = text, .rule = rule, .is_folded = is_folded(&rules[rule])
+	};
 	unsigned char head[4] = { 0 }, mask[4] = { 0 };
 
 	assert(text.n > 1);
 	for (size_t i = 0; i < text.n && i < 4; i++) {
-		mask[i] = is_folded(&rules[rule]) ? 0xdf : 0xff;
+		mask[i] = l.is_folded ? 0xdf : 0xff;
 		head[i] = (unsigned char)text.p[i] & mask[i];
 	}
 	l.head = head_of((const char *)head);
@@ -269,10 +278,21 @@ is_paired(const struct shapes *s, size_t i, size_t k)
 static void
 set_first(struct shapes *s, char first, char second, size_t i)
 {
-	uint16_t *at = &s->first[prefilter_pair((char[2]){ first, second })];
+	unsigned pair = prefilter_pair((char[2]){ first, second });
+	uint16_t *at = &s->first[pair];
 
 	assert(*at == NO_LITERAL || is_paired(s, *at, i)); /* in any case of letters */
 	*at = (uint16_t)i;
+	if (rules[s->literal[i].rule].back > 0)
+		s->within[pair / 64] |= (uint64_t)1 << pair % 64;
+}
+
+static bool
+may_be_within(const struct shapes *s, const char *p)
+{
+	unsigned pair = prefilter_pair(p);
+
+	return (s->within[pair / 64] >> pair % 64 & 1) != 0;
 }
 
 static void
@@ -284,7 +304,7 @@ index_literals(struct shapes *s)
 		char a = l->text.p[0], b = l->text.p[1];
 
 		set_first(s, a, b, i);
-		if (!is_folded(&rules[l->rule]))
+		if (!l->is_folded)
 			continue;
 		set_first(s, upper(a), b, i);
 		set_first(s, a, upper(b), i);
@@ -479,8 +499,7 @@ stands_here(struct str rest, const struct literal *l)
 	if (rest.n >= sizeof(uint32_t) && (head_of(rest.p) & l->mask) != l->head)
 		return false; /* tells nearly all of them apart */
 	struct str text = str_sub(rest, 0, l->text.n);
-	return is_folded(&rules[l->rule]) ? str_eq_nocase(text, l->text)
-					  : str_eq(text, l->text);
+	return l->is_folded ? str_eq_nocase(text, l->text) : str_eq(text, l->text);
 }
 
 bool
@@ -538,21 +557,18 @@ shapes_kind(const struct shapes *s, struct str value)
 	size_t work = 0;
 	size_t last = value.n < 96 ? value.n : 96;
 
-	for (size_t at = 0; at < last; at++)
-		if (shapes_match(s, value, at, &hit, &work) && hit.n == 1 &&
+	for (size_t at = 0; at + 1 < last; at++)
+		if ((at == 0 || may_be_within(s, value.p + at)) &&
+		    shapes_match(s, value, at, &hit, &work) && hit.n == 1 &&
 		    hit.part[0].from == 0 && hit.part[0].to == value.n)
 			return hit.kind;
 	return NULL;
 }
 
-bool
-shape_kind_exists(struct str kind)
+const char *
+shape_kind_at(size_t row)
 {
-	for (size_t i = 0; i < RULES; i++)
-		if (kind.n > 0 && rules[i].kind[0] == kind.p[0] &&
-		    str_eq(kind, str_of(rules[i].kind)))
-			return true;
-	return false;
+	return row < RULES ? rules[row].kind : NULL;
 }
 
 /* ---- proof: each rule finds what it was written for */

@@ -43,7 +43,8 @@ bool shapes_match_folded(
     const struct shapes *s, struct str host, size_t at, struct shape_hit *hit);
 /* The kind of a value that is wholly one secret, or NULL. */
 const char *shapes_kind(const struct shapes *s, struct str value);
-bool shape_kind_exists(struct str kind);
+/* Of a row, NULL behind the last: some kinds have more than one. */
+const char *shape_kind_at(size_t row);
 
 /*
  * Tries every rule on its own vector, through the prefilter, compiled and interpreted.

@@ -194,6 +194,9 @@ is_opened(struct str v)
 	return v.n > 0;
 }
 
+/* How what is harmless begins, if it is not code, which begins like a secret. */
+static const char harmless_begins[] = "nNtTfFuUrR[<({*$%!&#|>\\";
+
 bool
 value_is_harmless(struct str v)
 {
@@ -201,10 +204,12 @@ value_is_harmless(struct str v)
 		return true;
 	if (v.n > HARMLESS_MAX)
 		return false;
-	if (IS_ONE_OF(nothings, v) || IS_ONE_OF(harmless_words, v))
+	if (is_code(v))
 		return true;
-	return is_stars(v) || is_reference(v) || is_code(v) || is_below(v) ||
-	       is_opened(v);
+	if (!has_byte(harmless_begins, v.p[0]))
+		return false;
+	return IS_ONE_OF(nothings, v) || IS_ONE_OF(harmless_words, v) || is_stars(v) ||
+	       is_reference(v) || is_below(v) || is_opened(v);
 }
 
 /* ---- behind a name that says little */
@@ -282,25 +287,25 @@ value_proves(struct str v, enum name_proof proof)
 #define SCHEME_MAX 16 /* no scheme's name is longer */
 
 static const struct {
-	const char *name;
+	struct str name;
 	bool has_parameters; /* a list with blanks in it */
 } schemes[] = {
-	{ "bearer", false },
-	{ "basic", false },
-	{ "token", false },
-	{ "apikey", false },
-	{ "api-key", false },
-	{ "key", false },
-	{ "ssws", false },
-	{ "dpop", false },
-	{ "negotiate", false },
-	{ "ntlm", false },
-	{ "digest", true },
-	{ "hawk", true },
-	{ "oauth", true },
-	{ "signature", true },
-	{ "aws4-hmac-sha256", true },
-	{ "goog4-rsa-sha256", true },
+	{ W("bearer"), false },
+	{ W("basic"), false },
+	{ W("token"), false },
+	{ W("apikey"), false },
+	{ W("api-key"), false },
+	{ W("key"), false },
+	{ W("ssws"), false },
+	{ W("dpop"), false },
+	{ W("negotiate"), false },
+	{ W("ntlm"), false },
+	{ W("digest"), true },
+	{ W("hawk"), true },
+	{ W("oauth"), true },
+	{ W("signature"), true },
+	{ W("aws4-hmac-sha256"), true },
+	{ W("goog4-rsa-sha256"), true },
 };
 
 /* token="abc", id=7: a list, whatever the scheme's name. */
@@ -327,7 +332,8 @@ value_skip_scheme(struct str v, bool *has_parameters)
 	if (at == word || at == v.n)
 		return 0;
 	for (size_t i = 0; i < sizeof(schemes) / sizeof(*schemes); i++)
-		if (str_eq_nocase(str_sub(v, 0, word), str_of(schemes[i].name))) {
+		if (word == schemes[i].name.n &&
+		    str_eq_nocase(str_sub(v, 0, word), schemes[i].name)) {
 			*has_parameters = schemes[i].has_parameters ||
 					  begins_parameter(str_sub(v, at, v.n));
 			return at;
