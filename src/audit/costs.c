@@ -43,12 +43,13 @@ size_t
 costs_of(struct costs *c, enum cost_lane lane, size_t from)
 {
 	struct cost_row *row = &c->lane[lane];
+	size_t work = 0;
 
 	while (row->asked < row->n && row->p[row->asked].from < from)
 		row->asked++;
-	return row->asked < row->n && row->p[row->asked].from == from
-		   ? row->p[row->asked].work
-		   : 0;
+	for (size_t i = row->asked; i < row->n && row->p[i].from == from; i++)
+		work += row->p[i].work;
+	return work;
 }
 
 void

@@ -17,6 +17,7 @@ enum cost_lane {
 	COST_WIDE,      /* the same in UTF-16 */
 	COST_WIDE_RUNS, /* both in this order: one behind the other */
 	COST_DIGITS,    /* digits that were cut in lines */
+	COST_JOINS,     /* whether they belong together */
 	COST_LANES
 };
 

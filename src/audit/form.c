@@ -7,6 +7,7 @@
 #include <string.h>
 
 #include "audit/doubt.h"
+#include "audit/key.h"
 #include "audit/look.h"
 #include "audit/scan.h"
 #include "wire/json.h"
@@ -19,7 +20,10 @@
 #define SCHEMA_HEAD 1024 /* of an object, in which it must show that it is a schema */
 #define KEY_SCANNED 8    /* no secret is so short that nothing says it is one */
 #define PASSWORD_MIN 6   /* behind an option that may be another's */
-#define TOKEN_COST 3     /* to read it, in bytes looked at */
+#define TOKEN_COST 7     /* to read it, in bytes looked at */
+#define OPEN_COST 4      /* an object or array more */
+#define STRING_COST 9    /* more: it is searched, whatever its length */
+#define FIELD_COST 18    /* a header field, whatever its length */
 #define VALUES_HELD 4    /* of one object; more than that were never meant well */
 
 /* A value whose name may come behind it. */
@@ -70,6 +74,7 @@ static const char why_above[] = "the name of what it is in";
 static const char why_field[] = "the header field it is in";
 static const char why_unread[] = "it is in what is secret, and cannot be read";
 static const char why_cookie[] = "it is a cookie's value";
+static const char why_costly[] = "the field costs too much to be judged";
 static const char why_dense[] = "the document has too many secrets to be judged";
 
 /* {"kty": "RSA", "d": "..."}: the private members of a JWK (RFC 7518 6.2.2, 6.3.2, 6.4).
@@ -91,9 +96,11 @@ is_jwk_member(struct str key, struct str text)
 static const char *
 kind_by_name(const struct walk *w, struct str name)
 {
-	return name_may_be_kind(w->scan->filter->name_ends, name)
-		   ? name_kind(name, NAME_IN_JSON)
-		   : NULL;
+	if (!name_may_be_kind(w->scan->filter->name_ends, name) ||
+	    !name_ends_like_kind(name))
+		return NULL;
+	w->scan->work += WORDS_COST;
+	return name_kind(name, NAME_IN_JSON);
 }
 
 /* What JSON Schema says of a value; anything else beside it may be the value itself. */
@@ -385,6 +392,7 @@ on_string(struct walk *w, struct str raw, size_t at, struct str text)
 	const char *kind = kind_of_value(w, &why);
 	bool is_free = top(w)->is_array && top(w)->kind == NULL;
 
+	w->scan->work += STRING_COST;
 	if (is_free &&
 	    (top(w)->is_option ? str_starts(text, STR("-")) : is_name_like(w, text)))
 		kind = NULL;
@@ -488,6 +496,7 @@ on_open(struct walk *w, bool is_array, size_t at)
 		below.example = kind;
 		below.is_schema = true;
 	}
+	w->scan->work += OPEN_COST;
 	w->depth++;
 	*top(w) = below;
 	w->key = STR_NONE;
@@ -614,6 +623,7 @@ form_document(
 	struct arena arena;
 	struct json_in in;
 	bool is_json, is_dense, was_bound = s->is_bound;
+	bool is_within = was_bound || s->depth > 0; /* something that is masked whole */
 
 	w.scan = s;
 	w.text = text;
@@ -634,7 +644,8 @@ form_document(
 		if (token == JSON_BAD)
 			mask_unread(&w, from, kind != NULL);
 		is_dense = scan_is_dense(s->spans->n - marks, text.n);
-	} while (is_json && !is_dense && w.depth > 0);
+	} while (
+	    is_json && !is_dense && w.depth > 0 && !(is_within && piece_is_costly(s)));
 	s->is_bound = was_bound;
 	*used = in.at;
 	if (is_dense) {
@@ -645,7 +656,7 @@ form_document(
 	return is_json || is_dense;
 }
 
-void
+bool
 form_json(struct scan *s, struct str text)
 {
 	size_t at = 0;
@@ -654,7 +665,7 @@ form_json(struct scan *s, struct str text)
 	for (;;) {
 		at = token_begin(text, at);
 		if (at == text.n || s->is_over)
-			return;
+			return true;
 		struct str rest = str_sub(text, at, text.n);
 		size_t used;
 		if (memchr("{[", rest.p[0], 2) == NULL ||
@@ -664,6 +675,7 @@ form_json(struct scan *s, struct str text)
 	}
 	/* no JSON from here on: keys are still known by the = or : behind them */
 	scan_text(s, str_sub(text, at, text.n), at, SCAN_TEXT);
+	return false;
 }
 
 /* ---- header fields */
@@ -750,6 +762,21 @@ look_field(struct scan *s, struct str field, size_t base)
 		scan_text(s, value, at, SCAN_TEXT);
 }
 
+/* A field of many lines may cost no more than one line that is as long. */
+static void
+bound_field(struct scan *s, size_t at, size_t end)
+{
+	piece_done(s);
+	if (s->spent > s->spent_max) {
+		doubt_count(DOUBT_BUDGET);
+		spans_add(s->spans,
+		    (struct span){
+			.from = at, .to = end, .kind = "doubt", .why = why_costly });
+	}
+	s->spent_max = SIZE_MAX;
+	s->is_over = false;
+}
+
 void
 form_header(struct scan *s, struct str text)
 {
@@ -757,9 +784,16 @@ form_header(struct scan *s, struct str text)
 
 	while (at < text.n) {
 		size_t next;
+		size_t line = line_end(text, at, &next) - at;
 		size_t end = field_end(text, at, &next);
 
-		look_field(s, str_sub(text, at, end - at), at);
+		if (end > at) {
+			piece_bound(s, end - at);
+			piece_budget(s, at, line);
+			s->work += FIELD_COST;
+			look_field(s, str_sub(text, at, end - at), at);
+			bound_field(s, at, end);
+		}
 		at = next;
 	}
 }

@@ -17,7 +17,8 @@
  * was found in it counts all the same, up to *used. */
 bool form_document(
     struct scan *s, struct str text, size_t base, const char *kind, size_t *used);
-void form_json(struct scan *s, struct str text); /* documents, one behind the other */
+/* Documents, one behind the other; false: from somewhere on it is none. */
+bool form_json(struct scan *s, struct str text);
 void form_header(
     struct scan *s, struct str text); /* field lines, start lines, CRLF or LF */
 

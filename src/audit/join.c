@@ -14,6 +14,9 @@
 
 #define NAME_MAX_BYTES 64
 #define PAIR_NAME_MAX 24 /* "ParameterName" */
+#define HEAD_COST 20     /* a line that may begin something, in units of work */
+#define NAME_COST 40     /* ... and has a name */
+#define LINE_COST 12     /* one below it */
 
 static const char why_below[] = "the key in the line above it";
 
@@ -32,6 +35,7 @@ struct line {
 	struct str text;
 	size_t begin, next; /* in the whole */
 	size_t indent;
+	size_t work; /* what it cost to read it */
 };
 
 /* What a line begins. */
@@ -288,6 +292,7 @@ head_of(struct line *l)
 	if (is_full_of_digits(l->text))
 		return (struct head){ .form = FORM_DIGITS };
 	measure(l);
+	l->work += NAME_COST;
 	if (l->indent < l->text.n && l->text.p[l->indent] == '<')
 		return head_of_element(l);
 	if (!read_key(l, &name, &h.is_quoted, &h.value))
@@ -313,8 +318,10 @@ head_of(struct line *l)
 /* Of a group: [from, to) is its value, none when they are equal. */
 struct group {
 	size_t from, to, next;
-	bool is_open;    /* the text ended before it did */
-	bool is_between; /* a line behind it had to be seen to know that it ended */
+	struct costs *costs; /* what its lines cost is noted there, or NULL ... */
+	size_t work;         /* ... and all of it here */
+	bool is_open;        /* the text ended before it did */
+	bool is_between;     /* a line behind it had to be seen to know that it ended */
 	enum span_code code;
 	bool is_number; /* in JSON: its mark needs quotes */
 };
@@ -334,10 +341,22 @@ next_line(struct str text, size_t first, size_t at, struct line *l, struct group
 }
 
 static void
+note_work(struct group *g, const struct line *l, size_t work)
+{
+	g->work += work;
+	if (g->costs != NULL)
+		costs_add(g->costs, COST_JOINS,
+		    (struct cost){ l->begin, l->begin + l->text.n, work });
+}
+
+/* A line below the first; of one that is only seen to be none nothing is noted, since it
+ * may be in another piece of the text. */
+static void
 take(struct group *g, const struct line *l)
 {
 	g->next = l->next;
 	g->is_between = false;
+	note_work(g, l, LINE_COST + l->text.n / 4);
 }
 
 /* "VALUE", or VALUE up to the line's end; [from, to) is in the line. */
@@ -458,10 +477,10 @@ read_plain(
 	if (!is_quoted && value.n > 0 &&
 	    (value.p[value.n - 1] == ':' || value.p[0] == '#'))
 		return;
-	*g = (struct group){ .from = l.begin + from,
-		.to = l.begin + to,
-		.next = l.next,
-		.code = is_quoted ? SPAN_JSON : SPAN_PLAIN };
+	take(g, &l);
+	g->from = l.begin + from;
+	g->to = l.begin + to;
+	g->code = is_quoted ? SPAN_JSON : SPAN_PLAIN;
 }
 
 static void
@@ -537,11 +556,11 @@ read_pair(struct str text, const struct line *first, struct group *g)
 	    !read_key(&l, &name, &is_quoted, &from) || name_role(name) != NAME_IS_VALUE)
 		return;
 	bool is_text = is_value(l.text, &from, &to);
-	*g = (struct group){ .from = l.begin + from,
-		.to = l.begin + to,
-		.next = l.next,
-		.code = is_text ? SPAN_JSON : SPAN_PLAIN,
-		.is_number = is_quoted && !is_text };
+	take(g, &l);
+	g->from = l.begin + from;
+	g->to = l.begin + to;
+	g->code = is_text ? SPAN_JSON : SPAN_PLAIN;
+	g->is_number = is_quoted && !is_text;
 	if (!is_text && from < l.text.n && strchr("{[|>", l.text.p[from]) != NULL)
 		g->to = g->from;
 }
@@ -572,9 +591,9 @@ read_digits(struct str text, const struct line *first, struct group *g)
 }
 
 static struct group
-group_of(struct str text, struct line *first, const struct head *h)
+group_of(struct str text, struct line *first, const struct head *h, struct costs *costs)
 {
-	struct group g = { .next = first->next };
+	struct group g = { .next = first->next, .costs = costs };
 
 	switch (h->form) {
 	case FORM_NONE:
@@ -650,7 +669,7 @@ joins_add(struct joins *j, struct joined one)
 }
 
 size_t
-join_find(struct str text, struct spans *spans, struct joins *joins)
+join_find(struct str text, struct spans *spans, struct joins *joins, struct costs *costs)
 {
 	size_t work = 0, hash = 0;
 
@@ -660,12 +679,15 @@ join_find(struct str text, struct spans *spans, struct joins *joins)
 	     at = next_candidate(text, at, &hash)) {
 		struct line l = line_at(text, at);
 		const struct head h = head_of(&l);
+		struct group alone = { .costs = costs };
 
+		note_work(&alone, &l, HEAD_COST + l.work);
+		work += alone.work;
 		at = l.next;
 		if (h.form == FORM_NONE)
 			continue;
-		struct group g = group_of(text, &l, &h);
-		work += g.next - l.begin;
+		struct group g = group_of(text, &l, &h, costs);
+		work += g.work;
 		bool is_digits = h.form == FORM_DIGITS;
 		/* with the line at which it was seen to end, if that was needed */
 		size_t to = g.is_between ? line_at(text, g.next).next : g.next;
@@ -727,7 +749,7 @@ join_open(struct str text)
 		at = l.next;
 		if (h.form == FORM_NONE)
 			continue;
-		struct group g = group_of(text, &l, &h);
+		struct group g = group_of(text, &l, &h, NULL);
 		if (g.is_open)
 			return l.begin;
 		at = g.next;

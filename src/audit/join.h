@@ -10,6 +10,7 @@
 #ifndef WEIR_AUDIT_JOIN_H
 #define WEIR_AUDIT_JOIN_H
 
+#include "audit/costs.h"
 #include "audit/span.h"
 
 #define JOIN_LINES 1024
@@ -28,8 +29,12 @@ struct joins {
 
 void joins_fini(struct joins *j);
 
-/* Adds the values in lines below their keys; returns what it cost, in bytes. */
-size_t join_find(struct str text, struct spans *spans, struct joins *joins);
+/*
+ * Adds the values in lines below their keys; returns what it cost, in units of work.
+ * costs: what each line did is noted there; NULL: nowhere.
+ */
+size_t join_find(
+    struct str text, struct spans *spans, struct joins *joins, struct costs *costs);
 /*
  * Where the group begins, of those in `text`, which whole lines may follow, whose last
  * line is not there yet; text.n: there is none.

@@ -113,7 +113,8 @@ key_kind(struct piece *p, struct key *key)
 		place = NAME_IN_JSON;
 	p->scan->work += GLANCE_COST;
 	if (memchr(key->name.p, '%', key->name.n) == NULL) {
-		if (!name_may_be_kind(p->scan->filter->name_ends, key->name))
+		if (!name_may_be_kind(p->scan->filter->name_ends, key->name) ||
+		    !name_ends_like_kind(key->name))
 			return NULL;
 		p->scan->work += WORDS_COST;
 		return plain_kind(key->name, place, key, &p->scan->work);

@@ -14,7 +14,7 @@
 #define KEY_COST 16   /* a name that is judged, in bytes looked at */
 #define GLANCE_COST 4 /* by its last letters alone */
 #define WORDS_COST 24 /* by its words */
-#define VALUE_COST 48 /* a value behind a key */
+#define VALUE_COST 28 /* a value behind a key */
 
 struct key {
 	struct str name;

@@ -12,7 +12,8 @@
 
 #define USERINFO_MAX 1024
 #define HOST_MAX 255
-#define BLOCK_COST 64 /* where a private key may begin */
+#define BLOCK_COST 80 /* where a private key may begin */
+#define OPTION_COST 16
 
 static const char why_key[] = "the key before it";
 static const char why_option[] = "the option before it";
@@ -239,12 +240,12 @@ look_userinfo(struct piece *p, size_t at)
 	if (from == 0)
 		return 0;
 	size_t end = authority_end(p->text, from);
-	p->scan->work += end - from;
+	p->scan->work += (end - from) / 2;
 	if (end == from)
 		return from;
 	if (!str_rfind(str_sub(p->text, from, end - from), '@', &last)) {
 		end = broken_authority_end(p->text, from, end);
-		p->scan->work += end - from;
+		p->scan->work += (end - from) / 2;
 		if (!str_rfind(str_sub(p->text, from, end - from), '@', &last))
 			return from;
 	}
@@ -293,7 +294,7 @@ option_at(struct piece *p, size_t name)
 	size_t dash = name - 1 - (p->text.p[name - 2] == '-');
 	char quote =
 	    dash > 0 && has_byte("\"'", p->text.p[dash - 1]) ? p->text.p[dash - 1] : '\0';
-	p->scan->work += GLANCE_COST;
+	p->scan->work += OPTION_COST;
 	size_t from = option_value(p->text, to, quote);
 	if (from <= to || from >= p->text.n || has_byte("-", p->text.p[from]))
 		return 0;

@@ -5,11 +5,11 @@
 
 #include "audit/mark.h"
 
-#define WORK_TIMES 18 /* its length */
+#define WORK_TIMES 24 /* its length */
 #define WORK_MORE 512
-#define DOCUMENT_COST 32 /* that is begun */
+#define DOCUMENT_COST 56 /* that is begun */
 #define LONG ((size_t)64 << 10)
-#define WORK_TIMES_LONG 6 /* what is beyond that */
+#define WORK_TIMES_LONG 4 /* what is beyond that */
 
 static size_t
 budget_of(size_t n)
@@ -57,7 +57,7 @@ piece_budget(struct scan *s, size_t at, size_t n)
 void
 piece_bound(struct scan *s, size_t n)
 {
-	s->spent_max = budget_of(n);
+	s->spent_max = s->spent + budget_of(n);
 }
 
 void
@@ -87,7 +87,7 @@ piece_document(struct piece *p, size_t at, const char *kind)
 	bool is_json = p->scan->document(
 	    p->scan, str_sub(text, at, text.n), p->base + at, kind, &used);
 	p->scan->is_bound = was_bound;
-	p->scan->work += used + DOCUMENT_COST;
+	p->scan->work += used / 4 + DOCUMENT_COST;
 	if (is_json)
 		return at + used;
 	p->read = at + used;

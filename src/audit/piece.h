@@ -80,8 +80,7 @@ struct piece {
 /* What is begun at `at` of the whole is n bytes long: so much may it cost, unless it is
  * within something. */
 void piece_budget(struct scan *s, size_t at, size_t n);
-/* All of the text, which is n bytes long, may cost no more than one line of that length.
- */
+/* What follows is n bytes long, and may cost no more than one line of that length. */
 void piece_bound(struct scan *s, size_t n);
 /* The last line is done: what it cost is noted. */
 void piece_done(struct scan *s);

@@ -5,7 +5,7 @@
 
 #define WORST 75 /* units for each byte that were ever seen, in short lines */
 #define REACH_MIN 512
-#define WASTED 3 /* times its length: what lines may cost that belong together */
+#define WASTED 4 /* times its length: what lines may cost that belong together */
 
 void
 purse_init(struct purse *p)
@@ -29,10 +29,18 @@ purse_close(struct purse *p)
 bool
 purse_pay(struct purse *p, size_t work)
 {
-	if (work > p->left)
+	if (work + p->owed > p->left)
 		return false;
-	p->left -= work;
+	p->left -= work + p->owed;
+	p->paid += work + p->owed;
+	p->owed = 0;
 	return true;
+}
+
+void
+purse_owe(struct purse *p, size_t work)
+{
+	p->owed += work;
 }
 
 static void
@@ -47,7 +55,8 @@ void
 purse_spend(struct purse *p, size_t work)
 {
 	p->stretch = PURSE_STRETCH;
-	lengthen(p, work / PURSE_RATE);
+	lengthen(p, (work + p->owed) / PURSE_RATE);
+	p->owed = 0;
 }
 
 void

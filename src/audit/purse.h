@@ -18,13 +18,15 @@
 #include <stddef.h>
 
 /* In units of work for each byte; one is about two nanoseconds (piece.h). */
-#define PURSE_RATE ((size_t)8)
-#define PURSE_BURST (PURSE_RATE * ((size_t)96 << 10))
+#define PURSE_RATE ((size_t)6)
+#define PURSE_BURST (PURSE_RATE * ((size_t)112 << 10))
 #define PURSE_STRETCH ((size_t)16 << 10) /* masked at least */
 #define PURSE_STRETCH_MAX ((size_t)1 << 20)
 
 struct purse {
 	size_t left;
+	size_t paid;    /* in all; the bench asks */
+	size_t owed;    /* of what was looked at in vain: paid with what is paid next */
 	size_t stretch; /* it could not pay: so much is masked, at least; else 0 */
 };
 
@@ -35,6 +37,8 @@ void purse_earn(struct purse *p, size_t n);
 void purse_close(struct purse *p); /* a line is paid: no more than a burst is kept */
 bool purse_pay(
     struct purse *p, size_t work); /* false: it cannot, and keeps what it has */
+/* It was looked at in vain, and is looked at again with what follows it. */
+void purse_owe(struct purse *p, size_t work);
 /* It could not pay `work`: how much is to be masked. */
 void purse_spend(struct purse *p, size_t work);
 /* So many bytes more were looked at, and go unpaid. */

@@ -3,6 +3,7 @@
  */
 #include "audit/random.h"
 
+#include <pthread.h>
 #include <string.h>
 
 #define NEAR 40     /* bytes before a run in which a word speaks of it */
@@ -12,6 +13,10 @@
 	82 /* percent of the entropy its length allows; 64 random digits: 88 +- 2 \
 	    */
 #define WORD_LETTERS 5 /* small letters in a row that are a word's */
+#define RUN_COST 24    /* what is right before a run is looked at */
+#define GLANCE_COST 3  /* a word before it, by its first letter and its length */
+#define WORD_COST 24   /* ... by all lists */
+#define CENSUS_COST 40 /* its bytes are counted, whatever its length */
 
 #define W(literal) \
 	{ \
@@ -40,11 +45,31 @@ static const struct str public[] = { W("public"), W("pubkey"), W("fingerprint"),
 	W("layer"), W("block"), W("zip"), W("country"), W("source"), W("byte"),
 	{ NULL, 0 } };
 
+/* For each first letter, how long the words are that begin with it: a bit each. */
+static uint32_t lengths[26];
+
+static void
+note_lengths(const struct str *words)
+{
+	for (; words->p != NULL; words++)
+		lengths[words->p[0] - 'a'] |= (uint32_t)1 << words->n;
+}
+
+/* Most words are in no list, and are told by their first letter and their length. */
+static bool
+may_be_any(struct str word)
+{
+	unsigned first = (unsigned)(unsigned char)ascii_lower(word.p[0]) - 'a';
+
+	return first < 26 && word.n < 32 && (lengths[first] >> word.n & 1) != 0;
+}
+
 static bool
 is_any(struct str word, const struct str *words)
 {
 	for (; words->p != NULL; words++)
-		if (word.n == words->n && str_eq_nocase(word, *words))
+		if (word.n == words->n && ascii_lower(word.p[0]) == words->p[0] &&
+		    str_eq_nocase(word, *words))
 			return true;
 	return false;
 }
@@ -66,13 +91,17 @@ word_before(struct str line, size_t from, size_t *to, struct str *word)
 }
 
 static bool
-is_spoken_of(struct str line, size_t at)
+is_spoken_of(struct str line, size_t at, size_t *work)
 {
 	size_t from = at > NEAR ? at - NEAR : 0;
 	struct str word;
 	bool is_told = false;
 
 	while (word_before(line, from, &at, &word)) {
+		*work += GLANCE_COST;
+		if (!may_be_any(word))
+			continue;
+		*work += WORD_COST;
 		if (is_any(word, public))
 			return false;
 		is_told = is_told || is_any(word, telling);
@@ -195,16 +224,28 @@ log2_of(unsigned n)
 	return bits;
 }
 
+static unsigned logarithms[RUN_MAX + 1]; /* of what can be counted in a run */
+static pthread_once_t tables_once = PTHREAD_ONCE_INIT;
+
+static void
+make_tables(void)
+{
+	note_lengths(telling);
+	note_lengths(public);
+	for (unsigned n = 1; n <= RUN_MAX; n++)
+		logarithms[n] = log2_of(n);
+}
+
 /* Shannon's entropy, in percent of what the length and 64 digits allow. */
 static size_t
 evenness(const struct census *c, size_t n)
 {
-	size_t bits = n * log2_of((unsigned)n);
+	size_t bits = n * logarithms[n];
 
 	for (size_t i = '+'; i <= 'z'; i++)
 		if (c->seen[i] > 0)
-			bits -= c->seen[i] * (size_t)log2_of(c->seen[i]);
-	return 100 * bits / (n * log2_of(n < 64 ? (unsigned)n : 64));
+			bits -= c->seen[i] * (size_t)logarithms[c->seen[i]];
+	return 100 * bits / (n * logarithms[n < 64 ? n : 64]);
 }
 
 static bool
@@ -221,13 +262,18 @@ looks_random(struct str run)
 }
 
 bool
-random_is_secret(struct str line, size_t from, size_t to)
+random_is_secret(struct str line, size_t from, size_t to, size_t *work)
 {
 	struct str run = str_sub(line, from, to - from);
 	struct str before = str_sub(line, 0, from);
 
+	pthread_once(&tables_once, make_tables);
+	*work += RUN_COST;
 	if (run.n < RANDOM_MIN || run.n > RUN_MAX || begins_with_any(run, public_runs) ||
 	    ends_with_any(before, prefixes) || has_own_name(before))
 		return false;
-	return is_spoken_of(line, from) && looks_random(run); /* the cheaper one first */
+	if (!is_spoken_of(line, from, work)) /* the cheaper one first */
+		return false;
+	*work += run.n / 2 + CENSUS_COST;
+	return looks_random(run);
 }

@@ -14,7 +14,8 @@
 
 #define RANDOM_BEFORE 64 /* so much of its line before a run is looked at */
 
-/* The run is [from, to) of a line, or of its last RANDOM_BEFORE bytes before it. */
-bool random_is_secret(struct str line, size_t from, size_t to);
+/* The run is [from, to) of a line, or of its last RANDOM_BEFORE bytes before it.  *work
+ * grows by what it cost. */
+bool random_is_secret(struct str line, size_t from, size_t to, size_t *work);
 
 #endif

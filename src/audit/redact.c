@@ -20,9 +20,9 @@
 
 #define MARK_ROOM 48  /* most marks are shorter */
 #define TEXT_LEAST 3  /* of a rule of redact.rules; nothing else is found in so little */
-#define MARK_COST 130 /* in units of work: a secret is digested, its mark written */
+#define MARK_COST 80  /* in units of work: a secret is digested, its mark written */
 #define UNIT_COST 80  /* a document, whatever its length */
-#define AGAIN_COST 60 /* what was found is looked at again, whatever its length */
+#define AGAIN_COST 24 /* what was found is looked at again, whatever its length */
 #define PASSES 4 /* by the second nothing is left, unless the text was made to be odd */
 
 static const char why_costly[] = "the document costs too much to be judged";
@@ -149,7 +149,7 @@ print_mark(
 	if (known_plain(r->known, raw, &plain)) {
 		secret = buf_view(&plain);
 	} else {
-		if (secret.p == raw.p && span->code != SPAN_PLAIN) {
+		if (secret.p == raw.p && !span_is_plain(raw, span->code)) {
 			span_decode(raw, span->code, &plain);
 			secret = buf_view(&plain);
 		}
@@ -180,8 +180,8 @@ struct findings {
 	struct spans spans;
 	struct joins joins; /* lines that are judged together */
 	size_t work;
-	size_t looked; /* of it, what the lines cost */
-	bool is_paid;  /* ... and `costs` is what each of them did */
+	bool is_json; /* all of it, when it was looked at as such */
+	bool is_paid; /* ... and `costs` is what each line did */
 	struct costs costs;
 };
 
@@ -298,7 +298,7 @@ find(struct desk *d, struct str text, struct findings *f)
 	struct spans *spans = &f->spans;
 	struct scan scan;
 
-	f->work = f->joins.n = 0;
+	f->joins.n = 0;
 	spans_reset(spans);
 	costs_reset(&f->costs);
 	scan_init(&scan, r->shapes, &r->filter, d->said, spans);
@@ -308,13 +308,14 @@ find(struct desk *d, struct str text, struct findings *f)
 	switch (d->as) {
 	case REDACT_TEXT:
 		scan_text(&scan, text, 0, SCAN_TEXT);
-		f->work = join_find(text, spans, &f->joins);
+		scan.spent +=
+		    join_find(text, spans, &f->joins, f->is_paid ? &f->costs : NULL);
 		scan.lane = COST_DIGITS;
 		find_in_digits(&scan, text, &f->joins);
 		wide_find(&scan, r->known, text);
 		break;
 	case REDACT_JSON:
-		form_json(&scan, text);
+		f->is_json = form_json(&scan, text);
 		break;
 	case REDACT_HEADER:
 		form_header(&scan, text);
@@ -328,8 +329,7 @@ find(struct desk *d, struct str text, struct findings *f)
 		break;
 	}
 	piece_done(&scan);
-	f->looked = scan.spent;
-	f->work += scan.spent;
+	f->work = scan.spent;
 	if (scan.spent > scan.spent_max) {
 		take_all(text, spans);
 		return;
@@ -361,26 +361,28 @@ clear(struct buf *b, size_t max)
 
 /*
  * What is given out is a text in which one more pass finds nothing, so that
- * redacting twice is redacting once whatever the input.
+ * redacting twice is redacting once whatever the input.  Good until the next one; *masked
+ * and *looked grow.
  */
-static size_t
+static struct str
 settle(struct desk *d, struct str in, size_t most, const struct spans *spans,
-    struct buf *out, size_t *looked)
+    size_t *masked, size_t *looked)
 {
 	size_t max =
 	    64 * in.n + 4096; /* a mark for each byte, far more than there can be */
-	size_t masked = spans->n, left = spans->n;
+	size_t left = spans->n;
 	struct buf *now = &d->now, *next = &d->next;
 
+	*masked += left;
 	clear(now, max);
 	(void)buf_room(now, in.n + spans->n * MARK_ROOM); /* nearly always enough */
 	print(d->redactor, in, spans, most, now);
 	for (int pass = 1; left > 0 && pass < PASSES; pass++) {
 		find(d, buf_view(now), &d->again);
-		*looked += d->again.looked;
+		*looked += d->again.work;
 		if ((left = d->again.spans.n) == 0)
 			break;
-		masked += left;
+		*masked += left;
 		clear(next, max);
 		print(d->redactor, buf_view(now), &d->again.spans, most, next);
 		struct buf *swap = now;
@@ -389,8 +391,7 @@ settle(struct desk *d, struct str in, size_t most, const struct spans *spans,
 	}
 	if (left > 0 || now->is_over)
 		mask_all(d->redactor, in, now);
-	buf_str(out, buf_view(now));
-	return masked;
+	return buf_view(now);
 }
 
 static bool
@@ -552,7 +553,7 @@ marked_length(size_t n, const struct spans *spans)
 static size_t
 cost_of(size_t looked, size_t again, size_t n, size_t marks)
 {
-	return looked + again + n + marks * MARK_COST + AGAIN_COST;
+	return looked + again + n / 2 + marks * MARK_COST + AGAIN_COST;
 }
 
 /*
@@ -565,7 +566,7 @@ static bool
 settle_paid(struct desk *d, struct str text, const struct spans *found, size_t looked,
     struct buf *out, size_t *masked)
 {
-	size_t begun = out->n, again = 0, left = d->purse->left;
+	size_t again = 0, marks = 0, left = d->purse->left;
 	size_t n = marked_length(text.n, found);
 	size_t cost = cost_of(looked, text.n > 0 ? looked * n / text.n : 0, n, found->n);
 	bool is_unit = d->as == REDACT_JSON || is_one_line(text);
@@ -576,13 +577,16 @@ settle_paid(struct desk *d, struct str text, const struct spans *found, size_t l
 	bool is_payable = cost <= d->purse->left;
 	d->purse->left = left;
 	if (is_payable) {
-		*masked = settle(d, text, SIZE_MAX, found, out, &again);
-		n = out->n - begun;
-		cost = cost_of(looked, again, n, *masked);
-		purse_earn(d->purse, is_unit ? (n < text.n ? n : text.n) : 0);
-		if (purse_pay(d->purse, cost))
+		struct str settled = settle(d, text, SIZE_MAX, found, &marks, &again);
+
+		n = settled.n < text.n ? settled.n : text.n;
+		cost = cost_of(looked, again, settled.n, marks);
+		purse_earn(d->purse, is_unit ? n : 0);
+		if (purse_pay(d->purse, cost)) {
+			buf_str(out, settled);
+			*masked += marks;
 			return true;
-		out->n = begun;
+		}
 		d->purse->left = left;
 	}
 	purse_spend(d->purse, cost);
@@ -652,7 +656,8 @@ settle_lines(struct desk *d, struct str in, size_t most, struct buf *out)
 
 		i += some.n;
 		buf_str(out, str_sub(in, at, l.from - at));
-		masked += settle(d, lines, most - (out->n - begun), &some, out, &looked);
+		buf_str(out,
+		    settle(d, lines, most - (out->n - begun), &some, &masked, &looked));
 		at = l.to;
 	}
 	if (out->n - begun < most)
@@ -700,19 +705,29 @@ pay_document(struct desk *d, struct str in, struct buf *out, size_t *masked)
 	size_t left = d->purse->left;
 
 	if (f->spans.n > 0) {
-		if (!settle_paid(d, in, &f->spans, f->looked + UNIT_COST, out, masked))
+		if (!settle_paid(d, in, &f->spans, f->work + UNIT_COST, out, masked))
 			return 0;
 		tell(d, in, 0, &f->spans);
 		return in.n;
 	}
 	purse_earn(d->purse, in.n);
-	if (!purse_pay(d->purse, f->looked + UNIT_COST)) {
+	if (!purse_pay(d->purse, f->work + UNIT_COST)) {
 		d->purse->left = left;
-		purse_spend(d->purse, f->looked + UNIT_COST);
+		purse_spend(d->purse, f->work + UNIT_COST);
 		return 0;
 	}
 	buf_str(out, in);
 	return in.n;
+}
+
+static size_t
+pay_json(struct desk *d, struct str in, bool *is_none, struct buf *out, size_t *masked)
+{
+	if (is_none == NULL || d->first.is_json)
+		return pay_document(d, in, out, masked);
+	*is_none = true;
+	purse_owe(d->purse, d->first.work);
+	return 0;
 }
 
 size_t
@@ -733,7 +748,7 @@ redact_part(const struct redactor *r, enum redact_as as, struct str in, size_t m
 	else if (as != REDACT_JSON)
 		masked = settle_lines(&d, in, most, out);
 	else
-		masked = settle(&d, in, most, &d.first.spans, out, &looked);
+		buf_str(out, settle(&d, in, most, &d.first.spans, &masked, &looked));
 	if (masked > 0)
 		count_add(COUNT_REDACTED, (int64_t)masked);
 	desk_fini(&d);
@@ -742,12 +757,14 @@ redact_part(const struct redactor *r, enum redact_as as, struct str in, size_t m
 
 size_t
 redact_paid(const struct redactor *r, enum redact_as as, struct str in,
-    struct purse *purse, redact_told *told, void *arg, struct buf *out)
+    struct purse *purse, redact_told *told, void *arg, bool *is_none, struct buf *out)
 {
 	struct desk d;
 	size_t masked = 0, n;
 
 	purse_close(purse);
+	if (is_none != NULL)
+		*is_none = false;
 	if (in.n < TEXT_LEAST) {
 		purse_earn(purse, in.n);
 		buf_str(out, in);
@@ -759,7 +776,7 @@ redact_paid(const struct redactor *r, enum redact_as as, struct str in,
 	d.told = told;
 	d.told_arg = arg;
 	find(&d, in, &d.first);
-	n = as == REDACT_JSON ? pay_document(&d, in, out, &masked)
+	n = as == REDACT_JSON ? pay_json(&d, in, is_none, out, &masked)
 			      : pay_all(&d, in, out, &masked);
 	if (masked > 0)
 		count_add(COUNT_REDACTED, (int64_t)masked);

@@ -63,9 +63,11 @@ void redact_explain(const struct redactor *r, enum redact_as as, struct str in,
  * from the purse.  Returns how much of `in` was given out, which is where lines, fields
  * or a document begin: what is behind it, and purse->stretch bytes at least, is to be
  * masked.  `told`, unless it is NULL, is what was found in what was given out.
+ * is_none, unless it is NULL: set when `in` was to be JSON and is none; nothing is given
+ * out then, and the purse owes what it cost.
  */
 size_t redact_paid(const struct redactor *r, enum redact_as as, struct str in,
-    struct purse *purse, redact_told *told, void *arg, struct buf *out);
+    struct purse *purse, redact_told *told, void *arg, bool *is_none, struct buf *out);
 /* How many bytes finding the secrets looks at beside the walk itself; tests ask. */
 size_t redact_work(const struct redactor *r, enum redact_as as, struct str in);
 /* The mark of one secret, as `weir redact --fingerprint` prints it. */

@@ -16,7 +16,12 @@
 #include "audit/random.h"
 #include "audit/value.h"
 
-#define LOOK_COST 5  /* where anything may stand */
+#define LOOK_COST 4  /* where anything may stand */
+#define EYE_COST 2   /* each that looks there */
+#define LINE_COST 12 /* the first place of a line */
+#define UNDO_COST \
+	20 /* a code is undone, and what it says is searched, whatever its length ... */
+#define STEP_COST 6  /* ... and each character that is written in it */
 #define GLANCED 32   /* it costs less where nothing stands */
 #define TEXT_COST 64 /* what a code says is searched, whatever its length */
 #define BLANKS_MAX 64
@@ -121,7 +126,10 @@ scan_said(struct scan *s, const struct buf *said, enum scan_as as, struct spans 
 	s->spans = outer;
 }
 
-/* The text that `raw`, at `at` of the piece, says in a code is searched too. */
+/*
+ * The text that `raw`, at `at` of the piece, says in a code is searched too; unless that
+ * would cost too much: who sees that the line is costly masks it whole.
+ */
 static void
 undo(struct piece *p, size_t at, size_t n, enum span_code code)
 {
@@ -131,18 +139,29 @@ undo(struct piece *p, size_t at, size_t n, enum span_code code)
 
 	if (s->depth == SCAN_DEPTH)
 		return;
-	s->work += 2 * n + TEXT_COST; /* it is decoded, and searched */
+	s->work += 2 * n + UNDO_COST;
+	if (piece_is_costly(s))
+		return;
 	struct buf *plain = room(s, 4 * n + 16);
-	span_decode(raw, code, plain);
+	s->work += span_decode(raw, code, plain) * STEP_COST;
 	scan_said(s, plain, p->as == SCAN_URL ? SCAN_URL : SCAN_TEXT, &found);
 	spans_map(s->spans, &found, buf_view(plain), raw, p->base + at, code);
 	spans_fini(&found);
 }
 
-static bool
+static inline bool
 ends_word(char c)
 {
-	return (unsigned char)c <= ' ' || c == 0x7f || has_byte("\"'`<>", c);
+	static const bool ends[256] = {
+		['"'] = true,
+		['\''] = true,
+		['`'] = true,
+		['<'] = true,
+		['>'] = true,
+		[0x7f] = true,
+	};
+
+	return (unsigned char)c <= ' ' || ends[(unsigned char)c];
 }
 
 /* The word around `at`, up to blanks and quotes. */
@@ -262,7 +281,7 @@ mask_run(struct piece *p, struct spans *found, struct str plain, size_t from, si
 	    (struct span){ .from = p->base + from, .to = p->base + to, .why = why_code });
 }
 
-/* What the digits of [from, to) say.  True: it was masked. */
+/* What the digits of [from, to) say.  True: it was masked, or the line will be. */
 static bool
 decode_digits(struct piece *p, size_t from, size_t to, struct str digits, enum coded code,
     size_t shift)
@@ -271,6 +290,8 @@ decode_digits(struct piece *p, size_t from, size_t to, struct str digits, enum c
 	struct spans found = { 0 };
 
 	s->work += digits.n / 2 + TEXT_COST / 4; /* many at once */
+	if (piece_is_costly(s))
+		return true;
 	struct buf *plain = room(s, digits.n + CODED_MORE);
 	if (!coded_texts(code, digits, shift, plain))
 		return false;
@@ -402,13 +423,13 @@ look_run(struct piece *p, size_t from, size_t to)
 {
 	if (decode_all(p, from, to))
 		return;
-	p->scan->work += (to - from) / 4;
 	size_t line = from > RANDOM_BEFORE ? from - RANDOM_BEFORE : 0;
 	struct str before = str_sub(p->whole, line, from - line);
 	size_t newline;
 	if (str_rfind(before, '\n', &newline))
 		line += newline + 1;
-	if (random_is_secret(str_sub(p->whole, line, to - line), from - line, to - line))
+	if (random_is_secret(str_sub(p->whole, line, to - line), from - line, to - line,
+		&p->scan->work))
 		piece_mask(p, "generic", why_random, from, to, SPAN_PLAIN);
 }
 
@@ -515,6 +536,8 @@ next_run(struct str text, size_t at)
 {
 	size_t before = 0; /* digits that the last window ends with */
 
+	if (text.n < RANDOM_MIN)
+		return text.n;
 	for (; at < text.n; at += RUN_WINDOW) {
 		uint64_t bits = run_bytes_within(text, at), runs = runs_in(bits);
 
@@ -604,8 +627,11 @@ is_last(const struct piece *p, size_t at)
 static void
 count_look(struct piece *p, size_t at)
 {
-	if (!is_last(p, at))
-		p->scan->work += LOOK_COST;
+	if (is_last(p, at))
+		return;
+	if (p->scan->work == 0)
+		p->scan->work = LINE_COST;
+	p->scan->work += LOOK_COST;
 }
 
 static size_t
@@ -698,8 +724,31 @@ scan_prefilter(struct prefilter *f)
 		prefilter_add(f, str_of(likewise[i]), false);
 }
 
+/* No more than two bytes: where it stands it is looked at, whatever follows it. */
+static bool
+is_short(const struct look *l)
+{
+	return l->literal[1] == '\0' || l->literal[2] == '\0';
+}
+
+/* Of a look at a line's last bytes only what does not depend on what follows the line:
+ * `sure`; `work` is what the line cost before it. */
+static void
+count_last(struct piece *p, size_t work, size_t sure)
+{
+	if (p->scan->work - work - sure >= GLANCED)
+		return;
+	p->scan->work = work;
+	if (sure == 0)
+		return;
+	if (work == 0)
+		p->scan->work = LINE_COST;
+	p->scan->work += LOOK_COST + sure;
+}
+
+/* *sure grows by what each cost that is asked whatever follows the line. */
 static size_t
-look_in_table(struct piece *p, size_t at)
+look_in_table(struct piece *p, size_t at, size_t *sure)
 {
 	unsigned left = p->scan->filter->looks[(unsigned char)p->text.p[at]];
 	char second = at + 1 < p->text.n ? p->text.p[at + 1] : '\0';
@@ -707,41 +756,49 @@ look_in_table(struct piece *p, size_t at)
 
 	for (; left != 0; left &= left - 1) {
 		const struct look *l = &looks[__builtin_ctz(left)];
+		size_t before = p->scan->work;
 
 		if (l->literal[1] != '\0' && l->literal[1] != second)
 			continue;
+		p->scan->work += EYE_COST;
 		if ((next = l->look(p, at)) > at)
 			return next;
+		if (is_short(l))
+			*sure += p->scan->work - before;
 	}
 	return 0;
 }
 
 /* Nearly all are one of two bytes: a call through the table would take longer. */
 static size_t
-look_around(struct piece *p, size_t at)
+look_around(struct piece *p, size_t at, size_t *sure)
 {
-	if (p->text.p[at] == '=')
-		return look_equals(p, at);
-	if (p->text.p[at] == ':')
-		return look_colon(p, at);
-	return look_in_table(p, at);
+	size_t next, before = p->scan->work;
+	char c = p->text.p[at];
+
+	if (c != '=' && c != ':')
+		return look_in_table(p, at, sure);
+	p->scan->work += EYE_COST;
+	next = c == '=' ? look_equals(p, at) : look_colon(p, at);
+	*sure = p->scan->work - before;
+	return next;
 }
 
 /* What stands at `at`, and where to go on. */
 static size_t
 look(struct piece *p, size_t at)
 {
-	size_t next, work = p->scan->work;
+	size_t next, work = p->scan->work, sure = 0;
 
 	count_look(p, at);
 	/* no shape's literal is one byte long */
 	if (prefilter_groups(p->scan->filter, p->whole, at) != PREFILTER_ONE &&
 	    (next = look_shape(p, at)) > at)
 		return next;
-	if ((next = look_around(p, at)) > at)
+	if ((next = look_around(p, at, &sure)) > at)
 		return next;
-	if (is_last(p, at) && p->scan->work - work < GLANCED)
-		p->scan->work = work;
+	if (is_last(p, at))
+		count_last(p, work, sure);
 	return at + 1;
 }
 
@@ -754,6 +811,10 @@ is_undone_whole(struct piece *p)
 		return false;
 	piece_budget(p->scan, p->base, p->whole.n);
 	undo(p, 0, p->whole.n, SPAN_JSON);
+	if (piece_is_costly(p->scan)) {
+		doubt_count(DOUBT_BUDGET);
+		piece_mask(p, "doubt", why_budget, 0, p->whole.n, SPAN_PLAIN);
+	}
 	return true;
 }
 

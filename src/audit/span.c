@@ -402,19 +402,28 @@ plain_length(struct str text, enum span_code code)
 	return n;
 }
 
-void
+bool
+span_is_plain(struct str raw, enum span_code code)
+{
+	return plain_length(raw, code) == raw.n;
+}
+
+size_t
 span_decode(struct str raw, enum span_code code, struct buf *out)
 {
-	for (size_t at = 0; at < raw.n;) {
+	size_t taken = 0;
+
+	for (size_t at = 0; at < raw.n; taken++) {
 		size_t n = plain_length(str_sub(raw, at, raw.n), code);
 
 		buf_add(out, raw.p + at, n);
 		if ((at += n) == raw.n)
-			return;
+			break;
 		struct step step = step_at(raw, at, code);
 		buf_add(out, step.says, step.n);
 		at += step.taken;
 	}
+	return taken;
 }
 
 /* ---- from a decoded text back to what it was decoded from */

@@ -48,8 +48,11 @@ void spans_fini(struct spans *s);  /* wipes what secrets it holds */
 
 /* Appends what the escape at `at` says; how long that is, or 0: there is none. */
 size_t span_take(struct str raw, size_t at, enum span_code code, struct buf *out);
-/* Appends what `raw` says when it is not written as `code`. */
-void span_decode(struct str raw, enum span_code code, struct buf *out);
+/* Whether it says just what stands there. */
+bool span_is_plain(struct str raw, enum span_code code);
+/* Appends what `raw` says when it is not written as `code`; returns how many places may
+ * have been an escape's. */
+size_t span_decode(struct str raw, enum span_code code, struct buf *out);
 /* Something that is written as `code` stands at the beginning of `rest`. */
 bool span_begins(struct str rest, enum span_code code);
 /*

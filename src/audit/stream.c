@@ -173,18 +173,51 @@ fields_end(struct redact_stream *s)
 	return s->begin;
 }
 
-/* ---- JSON */
+/*
+ * ---- JSON
+ *
+ * One document after another.  What begins like none, or turns out to be none when it is
+ * looked at, is a line: it goes up to a newline, whatever quotes and brackets are in it,
+ * since some of them may be masked.
+ */
 
-/* One byte of JSON; true when a document, or a line that is none, ends with it. */
+#define STEP_OUTSIDE 1
+#define STEP_INSIDE 2 /* a string */
+#define STEP_OPENS 4
+#define STEP_BETWEEN 8 /* documents */
+
+/* What json_step() has to see, and what may stand before a document. */
+static const unsigned char steps[256] = {
+	['\n'] = STEP_INSIDE | STEP_BETWEEN,
+	[QUOTE] = STEP_OUTSIDE | STEP_INSIDE,
+	['\\'] = STEP_INSIDE,
+	['{'] = STEP_OUTSIDE | STEP_OPENS,
+	['}'] = STEP_OUTSIDE,
+	['['] = STEP_OUTSIDE | STEP_OPENS,
+	[']'] = STEP_OUTSIDE,
+	[' '] = STEP_BETWEEN,
+	['\t'] = STEP_BETWEEN,
+	['\r'] = STEP_BETWEEN,
+	[','] = STEP_BETWEEN,
+	[':'] = STEP_BETWEEN,
+};
+
+static bool
+is_step(unsigned char step, char c)
+{
+	return (steps[(unsigned char)c] & step) != 0;
+}
+
+/* One byte within a document; true when it ends, or cannot be one. */
 static bool
 json_step(struct redact_stream *s, char c)
 {
-	if (c == '\n' && (s->is_in_string || s->depth == 0)) {
-		s->is_in_string = s->is_escaped = false;
-		s->depth = 0; /* a raw newline in a string: this is no JSON */
-		return true;
-	}
 	if (s->is_in_string) {
+		if (c == '\n') {
+			s->is_in_string = s->is_escaped = false;
+			s->depth = 0;
+			return true;
+		}
 		s->is_in_string = c != QUOTE || s->is_escaped;
 		s->is_escaped = c == '\\' && !s->is_escaped;
 		return false;
@@ -193,17 +226,67 @@ json_step(struct redact_stream *s, char c)
 		s->is_in_string = true;
 	if (c == '{' || c == '[')
 		s->depth++;
-	if ((c != '}' && c != ']') || s->depth == 0)
+	return (c == '}' || c == ']') && --s->depth == 0;
+}
+
+/* The next byte before `end` of which json_step() must know. */
+static void
+skip_to_step(struct redact_stream *s, size_t end)
+{
+	unsigned char step = s->is_in_string ? STEP_INSIDE : STEP_OUTSIDE;
+
+	while (!s->is_escaped && s->seen < end && !is_step(step, s->held.p[s->seen]))
+		s->seen++;
+}
+
+static bool
+line_ended(struct redact_stream *s, size_t end)
+{
+	size_t n;
+
+	if (!str_find(piece(s, s->seen, end), '\n', &n)) {
+		s->seen = end;
 		return false;
-	return --s->depth == 0;
+	}
+	s->seen += n + 1;
+	s->is_line = false;
+	return true;
+}
+
+/* Before a document, or a line; true: it is an empty line. */
+static bool
+begin_json(struct redact_stream *s)
+{
+	char c = s->held.p[s->seen];
+
+	if (!is_step(STEP_OPENS | STEP_BETWEEN, c)) {
+		s->is_line = true;
+		return false;
+	}
+	s->depth += is_step(STEP_OPENS, c);
+	s->seen++;
+	return c == '\n';
 }
 
 static bool
 json_ended(struct redact_stream *s)
 {
-	while (s->seen < s->held.n && s->seen - s->begin < STREAM_UNIT_MAX)
-		if (json_step(s, s->held.p[s->seen++]))
+	size_t end = s->begin + STREAM_UNIT_MAX;
+
+	if (end > s->held.n)
+		end = s->held.n;
+	while (s->seen < end) {
+		if (s->is_line)
+			return line_ended(s, end);
+		if (s->depth == 0) {
+			if (begin_json(s))
+				return true;
+			continue;
+		}
+		skip_to_step(s, end);
+		if (s->seen < end && json_step(s, s->held.p[s->seen++]))
 			return true;
+	}
 	return false;
 }
 
@@ -227,9 +310,10 @@ pay_newline(struct redact_stream *s, struct buf *out)
 	s->owes_newline = false;
 }
 
-/* What can be paid; what cannot is the beginning of a stretch that will be masked. */
+/* What can be paid; what cannot is the beginning of a stretch that will be masked.
+ * is_none: as redact_paid() has it. */
 static void
-give_out(struct redact_stream *s, size_t end, struct buf *out)
+pay_out(struct redact_stream *s, size_t end, bool *is_none, struct buf *out)
 {
 	bool is_told = s->told != NULL;
 	struct buf untold;
@@ -238,12 +322,21 @@ give_out(struct redact_stream *s, size_t end, struct buf *out)
 		return;
 	pay_newline(s, out);
 	buf_init(&untold, 4 * out->max);
-	s->begin += redact_paid(s->redactor, s->as, piece(s, s->begin, end), &s->purse,
-	    is_told ? tell : NULL, s, is_told ? &untold : out);
+	size_t n = redact_paid(s->redactor, s->as, piece(s, s->begin, end), &s->purse,
+	    is_told ? tell : NULL, s, is_none, is_told ? &untold : out);
+	s->begin += n;
 	if (s->seen < s->begin)
 		s->seen = s->begin;
-	s->owes_newline = s->as == REDACT_JSON && out->n > 0 && out->p[out->n - 1] == '~';
+	if (n > 0)
+		s->owes_newline =
+		    s->as == REDACT_JSON && out->n > 0 && out->p[out->n - 1] == '~';
 	buf_fini(&untold);
+}
+
+static void
+give_out(struct redact_stream *s, size_t end, struct buf *out)
+{
+	pay_out(s, end, NULL, out);
 }
 
 /* The newline that a text ends with. */
@@ -332,7 +425,7 @@ give_up(struct redact_stream *s, struct buf *out)
 		redact_mark(s->redactor, "doubt",
 		    piece(s, s->begin, s->begin + STREAM_UNIT_MAX), out);
 	s->purse.stretch = 0;
-	s->is_in_string = s->is_escaped = s->is_in_pem = false;
+	s->is_in_string = s->is_escaped = s->is_in_pem = s->is_line = false;
 	s->depth = 0;
 	skip_line(s);
 }
@@ -462,19 +555,42 @@ take_fields(struct redact_stream *s, struct buf *out)
 		give_up(s, out);
 }
 
+/* What ends at a bracket must be JSON, or it goes on to a newline. */
 static void
 give_document(struct redact_stream *s, struct buf *out)
 {
+	bool *is_none = s->held.p[s->seen - 1] != '\n' ? &s->is_line : NULL;
+
 	if (s->purse.stretch == 0)
-		give_out(s, s->seen, out);
+		pay_out(s, s->seen, is_none, out);
 	if (s->purse.stretch > 0 && s->seen - s->begin >= s->purse.stretch)
 		mask_stretch(s, s->seen, out);
+}
+
+/* Between documents, all there are at once: nothing is in them. */
+static void
+give_newlines(struct redact_stream *s, struct buf *out)
+{
+	size_t end = s->begin;
+
+	if (s->seen != s->begin || s->purse.stretch > 0)
+		return;
+	while (end < s->held.n && s->held.p[end] == '\n')
+		end++;
+	if (end == s->begin)
+		return;
+	purse_earn(&s->purse, end - s->begin);
+	if (s->told == NULL)
+		buf_str(out, piece(s, s->begin, end));
+	s->owes_newline = false;
+	s->begin = s->seen = end;
 }
 
 static void
 take_json(struct redact_stream *s, struct buf *out)
 {
 	for (;;) {
+		give_newlines(s, out);
 		if (json_ended(s))
 			give_document(s, out);
 		else if (s->seen - s->begin >= STREAM_UNIT_MAX)

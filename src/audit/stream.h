@@ -33,6 +33,7 @@ struct redact_stream {
 	struct purse purse; /* its stretch, if any, begins at `begin` */
 	bool owes_newline;  /* JSON: a mark is out, and nothing may stand behind it */
 	unsigned depth;     /* JSON: open brackets */
+	bool is_line;       /* JSON: it is none, and goes up to a newline */
 	bool is_in_string, is_escaped; /* JSON */
 	bool is_in_pem;                /* text: a block is open ... */
 	struct pem pem;

@@ -3,9 +3,8 @@
  * same wherever it is split, and a secret that stands somewhere in them is masked
  */
 #include <assert.h>
-#include <string.h>
 
-#include "audit/stream.h"
+#include "../unit/redacting.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 
@@ -14,31 +13,6 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 /* With BODY behind them, in pieces: no scanner of source code shall find one. */
 static const char *const heads[][2] = { { "gh", "p_" }, { "sk-", "ant-api03-" },
 	{ "np", "m_" }, { "gl", "pat-" }, { "Bearer", " " } };
-
-static struct buf
-pass(const struct redactor *r, enum redact_as as, struct str in)
-{
-	struct buf out;
-
-	buf_init(&out, 1 << 26);
-	redact(r, as, in, &out);
-	return out;
-}
-
-static struct buf
-feed(const struct redactor *r, enum redact_as as, struct str in, size_t split)
-{
-	struct redact_stream s;
-	struct buf out;
-
-	buf_init(&out, 1 << 26);
-	redact_stream_init(&s, r, as);
-	redact_stream_feed(&s, str_sub(in, 0, split), &out);
-	redact_stream_feed(&s, str_sub(in, split, in.n), &out);
-	redact_stream_end(&s, &out);
-	redact_stream_fini(&s);
-	return out;
-}
 
 static void
 look_for_secret(const struct redactor *r, enum redact_as as, struct str in, size_t at,
@@ -50,7 +24,7 @@ look_for_secret(const struct redactor *r, enum redact_as as, struct str in, size
 	buf_str(&planted, str_sub(in, 0, at));
 	buf_fmt(&planted, " %s%s%s ", head[0], head[1], BODY);
 	buf_str(&planted, str_sub(in, at, in.n));
-	struct buf out = pass(r, as, buf_view(&planted));
+	struct buf out = redacted(r, as, buf_view(&planted));
 	assert(memmem(out.p, out.n, BODY, strlen(BODY)) == NULL);
 	buf_fini(&planted);
 	buf_fini(&out);
@@ -75,13 +49,15 @@ LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	enum redact_as as = form_of(data[0]);
 	struct str in = { (const char *)data + 2, size - 2 };
 	size_t at = in.n * data[1] / 256;
-	struct buf once = pass(r, as, in);
-	struct buf twice = pass(r, as, buf_view(&once));
-	struct buf whole = feed(r, as, in, in.n);
-	struct buf parts = feed(r, as, in, at);
+	struct buf once = redacted(r, as, in);
+	struct buf twice = redacted(r, as, buf_view(&once));
+	struct buf whole = streamed(r, as, in, 0, in.n);
+	struct buf parts = streamed(r, as, in, at, in.n);
 
 	assert(str_eq(buf_view(&once), buf_view(&twice)));
 	assert(str_eq(buf_view(&whole), buf_view(&parts)));
+	struct buf again = streamed(r, as, buf_view(&whole), 0, whole.n);
+	assert(str_eq(buf_view(&whole), buf_view(&again)));
 	if (memmem(in.p, in.n, BODY, strlen(BODY)) == NULL)
 		look_for_secret(
 		    r, as, in, at, heads[data[0] / 4 % (sizeof(heads) / sizeof(*heads))]);
@@ -89,5 +65,6 @@ LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	buf_fini(&twice);
 	buf_fini(&whole);
 	buf_fini(&parts);
+	buf_fini(&again);
 	return 0;
 }

@@ -6,7 +6,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "audit/stream.h"
+#include "base/count.h"
+#include "redacting.h"
 #include "unit.h"
 
 #define DENSE_BYTES ((size_t)400 << 10) /* many times what a full purse pays for */
@@ -42,35 +43,6 @@ repeated(const char *unit, size_t n)
 	while (b.n < n)
 		buf_text(&b, unit);
 	return b;
-}
-
-/* The output of a stream fed `step` bytes at a time. */
-static struct buf
-streamed(const struct redactor *r, enum redact_as as, struct str in, size_t step)
-{
-	struct redact_stream s;
-	struct buf out;
-
-	buf_init(&out, 1 << 28);
-	redact_stream_init(&s, r, as);
-	for (size_t at = 0; at < in.n; at += step)
-		redact_stream_feed(&s, str_sub(in, at, step), &out);
-	redact_stream_end(&s, &out);
-	redact_stream_fini(&s);
-	return out;
-}
-
-static size_t
-count_of(struct str text, const char *word)
-{
-	const char *p;
-	size_t n = 0;
-
-	while ((p = memmem(text.p, text.n, word, strlen(word))) != NULL) {
-		text = str_sub(text, (size_t)(p - text.p) + 1, text.n);
-		n++;
-	}
-	return n;
 }
 
 /* ---- the purse */
@@ -128,7 +100,7 @@ test_a_dense_text_is_masked_in_stretches_once_the_purse_is_spent(void **state)
 	struct buf in = repeated("pw=a1\n", DENSE_BYTES);
 
 	(void)state;
-	struct buf out = streamed(r, REDACT_TEXT, buf_view(&in), in.n);
+	struct buf out = streamed(r, REDACT_TEXT, buf_view(&in), 0, in.n);
 	size_t marks = count_of(buf_view(&out), "~redacted.password.");
 	assert_in_range(marks, 1000, DENSE_BYTES / 6 / 10);
 	assert_in_range(count_of(buf_view(&out), "~redacted.doubt."), 2,
@@ -152,11 +124,11 @@ test_a_dense_text_comes_out_the_same_however_it_is_split(void **state)
 		for (int as = REDACT_TEXT; as <= REDACT_URL; as++) {
 			struct buf in = repeated(dense[i], DENSE_BYTES);
 			struct buf whole =
-			    streamed(r, (enum redact_as)as, buf_view(&in), in.n);
+			    streamed(r, (enum redact_as)as, buf_view(&in), 0, in.n);
 
 			for (size_t k = 0; k < COUNT_OF(steps); k++) {
 				struct buf parts = streamed(
-				    r, (enum redact_as)as, buf_view(&in), steps[k]);
+				    r, (enum redact_as)as, buf_view(&in), 0, steps[k]);
 
 				if (!str_eq(buf_view(&whole), buf_view(&parts)))
 					fail_msg(
@@ -179,9 +151,9 @@ test_a_dense_text_passes_twice_as_it_did_once(void **state)
 		for (int as = REDACT_TEXT; as <= REDACT_URL; as++) {
 			struct buf in = repeated(dense[i], DENSE_BYTES);
 			struct buf once =
-			    streamed(r, (enum redact_as)as, buf_view(&in), 65536);
+			    streamed(r, (enum redact_as)as, buf_view(&in), 0, 65536);
 			struct buf twice =
-			    streamed(r, (enum redact_as)as, buf_view(&once), 65536);
+			    streamed(r, (enum redact_as)as, buf_view(&once), 0, 65536);
 
 			if (!str_eq(buf_view(&once), buf_view(&twice)))
 				fail_msg("%s as %d", dense[i], as);
@@ -206,7 +178,7 @@ test_a_secret_in_each_line_of_a_log_costs_no_more_than_it_earns(void **state)
 		    "2031-04-05T06:07:08.%03dZ level=info component=worker duration=%dms "
 		    "user=svc password=hunter%d finished the batch of items\n",
 		    i % 1000, i % 900, i);
-	struct buf out = streamed(r, REDACT_TEXT, buf_view(&in), 65536);
+	struct buf out = streamed(r, REDACT_TEXT, buf_view(&in), 0, 65536);
 	assert_int_equal(count_of(buf_view(&out), "~redacted.doubt."), 0);
 	assert_int_equal(count_of(buf_view(&out), "~redacted.password."),
 	    count_of(buf_view(&in), "\n"));
@@ -226,7 +198,7 @@ test_what_follows_a_dense_text_is_looked_at(void **state)
 	for (int i = 0; i < 1000; i++)
 		buf_text(&in, "an ordinary line of some words without anything in it\n");
 	buf_text(&in, "and the end, password=hunter2\n");
-	struct buf out = streamed(r, REDACT_TEXT, buf_view(&in), 65536);
+	struct buf out = streamed(r, REDACT_TEXT, buf_view(&in), 0, 65536);
 	assert_int_equal(
 	    count_of(buf_view(&out), "and the end, password=~redacted.password."), 1);
 	assert_in_range(count_of(buf_view(&out), "an ordinary line"), 600, 1000);
@@ -252,7 +224,7 @@ assert_hidden_at_each_border(
 			buf_text(&in, unit);
 			buf_text(&in, "pw=a1\n");
 		}
-		struct buf out = streamed(r, REDACT_TEXT, buf_view(&in), 65536);
+		struct buf out = streamed(r, REDACT_TEXT, buf_view(&in), 0, 65536);
 		assert_row(unit, count_of(buf_view(&out), secret) == 0);
 		assert_row(unit, count_of(buf_view(&out), "~redacted.doubt.") > 1);
 		buf_fini(&in);
@@ -283,7 +255,7 @@ test_documents_behind_a_stretch_are_still_documents(void **state)
 	(void)state;
 	for (int i = 0; i < 3000; i++)
 		buf_text(&in, "{\"an\":\"ordinary\",\"document\":1}");
-	struct buf out = streamed(r, REDACT_JSON, buf_view(&in), 4096);
+	struct buf out = streamed(r, REDACT_JSON, buf_view(&in), 0, 4096);
 	assert_true(count_of(buf_view(&out), "~redacted.doubt.") > 1);
 	assert_int_equal(count_of(buf_view(&out), "~{"), 0);
 	assert_true(
@@ -297,13 +269,16 @@ static void
 test_a_document_that_costs_too_much_is_not_looked_at_to_its_end(void **state)
 {
 	struct redactor *r = keyed();
-	struct buf in = repeated("a{\\?b%2Fc_token=x&#5;\n", (size_t)1 << 20);
+	struct buf all = repeated("\"a\\\\?b%2Fc_token=x&#5;\",", (size_t)1 << 20), in;
 
 	(void)state;
+	buf_init(&in, 1 << 22);
+	buf_fmt(&in, "[%s0]", buf_cstr(&all));
 	assert_in_range(redact_work(r, REDACT_JSON, buf_view(&in)), in.n, 10 * in.n);
-	struct buf out = streamed(r, REDACT_JSON, buf_view(&in), in.n);
+	struct buf out = streamed(r, REDACT_JSON, buf_view(&in), 0, in.n);
 	assert_int_equal(count_of(buf_view(&out), "~redacted."), 1);
 	assert_true(str_starts(buf_view(&out), STR("~redacted.doubt.")));
+	buf_fini(&all);
 	buf_fini(&in);
 	buf_fini(&out);
 	redactor_free(r);
@@ -330,7 +305,7 @@ test_explaining_names_the_stretches_that_are_masked(void **state)
 {
 	struct redactor *r = keyed();
 	struct buf in = repeated("pw=a1\n", DENSE_BYTES), none;
-	struct buf out = streamed(r, REDACT_TEXT, buf_view(&in), 65536);
+	struct buf out = streamed(r, REDACT_TEXT, buf_view(&in), 0, 65536);
 	struct redact_stream s;
 	struct told told = { 0 };
 
@@ -374,6 +349,95 @@ test_a_stretch_is_masked_in_bounded_memory(void **state)
 	redactor_free(r);
 }
 
+/*
+ * Whatever is left to pay, a text goes out when it is paid, settled, and is counted then,
+ * or nothing of it is: also where its marks cost more than was thought before they were
+ * made.
+ */
+static void
+test_what_is_not_paid_is_neither_given_out_nor_counted(void **state)
+{
+	static const struct {
+		enum redact_as as;
+		const char *in;
+	} rows[] = { { REDACT_JSON, "{\"token\":\"a1\",\"d\":[\"token\",\"a1b2\"]}" },
+		{ REDACT_TEXT, "a{\\?b%2Fc_token=x&#5;" },
+		{ REDACT_HEADER, "x-token: a1\n b2\n" },
+		{ REDACT_URL, "/p?api_key=hunter2&key=ab" } };
+	struct redactor *r = keyed();
+
+	(void)state;
+	for (size_t i = 0; i < COUNT_OF(rows); i++) {
+		struct str in = str_of(rows[i].in);
+		struct buf whole = redacted(r, rows[i].as, in);
+		bool is_paid = false;
+
+		for (size_t left = 0; left < 4000; left++) {
+			struct purse p = { .left = left };
+			int64_t counted = count_get(COUNT_REDACTED, 0);
+			struct buf out;
+
+			buf_init(&out, REDACTING_MAX);
+			size_t n =
+			    redact_paid(r, rows[i].as, in, &p, NULL, NULL, NULL, &out);
+			assert_row(rows[i].in, n == 0 || n == in.n);
+			assert_row(rows[i].in, (n == 0) == (p.stretch > 0));
+			assert_row(rows[i].in, n > 0 || !is_paid); /* more pays no less */
+			assert_row(
+			    rows[i].in, n > 0 ? str_eq(buf_view(&out), buf_view(&whole))
+					      : out.n == 0);
+			assert_row(rows[i].in,
+			    (count_get(COUNT_REDACTED, 0) > counted) == (n > 0));
+			is_paid = n > 0;
+			buf_fini(&out);
+		}
+		assert_row(rows[i].in, is_paid);
+		buf_fini(&whole);
+	}
+	redactor_free(r);
+}
+
+/*
+ * A mark may take a quote or a bracket away in what only looks like JSON: where it is cut
+ * does not depend on them.
+ */
+static void
+test_what_is_no_json_passes_twice_as_it_did_once(void **state)
+{
+	static const char *const rows[] = {
+		"\"a\":[\"b\",\"c\"],\"d\"{\\\"secret\\\":\\e\":1,\"f\":\"{"
+		"\\\"secret\\\":\\\"s\\;\"}\"}\n",
+		"{\"a\":x password=\"b}\n{\"c\":\"d\"}\n",
+		"[x] token=a1} {\"token\":\"b2\n",
+		"password='a{\nb'}\n",
+		"{a password=\"b\nc\"}\n{\"d\":1}\n",
+		"} password={\"a\":\"b2\"\n{\"c\":\"password=d3\"}{\"e\":1}\n",
+	};
+	static const size_t steps[] = { 1, 7, SIZE_MAX };
+	struct redactor *r = keyed();
+
+	(void)state;
+	for (size_t i = 0; i < COUNT_OF(rows); i++) {
+		struct str in = str_of(rows[i]);
+		struct buf once = streamed(r, REDACT_JSON, in, in.n, in.n);
+
+		assert_row(rows[i], count_of(buf_view(&once), "~redacted.") > 0);
+		for (size_t k = 0; k < COUNT_OF(steps); k++) {
+			struct buf split = streamed(
+			    r, REDACT_JSON, in, 0, steps[k] < in.n ? steps[k] : in.n);
+			struct buf twice = streamed(r, REDACT_JSON, buf_view(&once),
+			    steps[k] < once.n ? steps[k] : once.n, once.n);
+
+			assert_string_equal(buf_cstr(&split), buf_cstr(&once));
+			assert_string_equal(buf_cstr(&twice), buf_cstr(&once));
+			buf_fini(&split);
+			buf_fini(&twice);
+		}
+		buf_fini(&once);
+	}
+	redactor_free(r);
+}
+
 int
 main(void)
 {
@@ -395,6 +459,8 @@ main(void)
 		    test_a_document_that_costs_too_much_is_not_looked_at_to_its_end),
 		cmocka_unit_test(test_explaining_names_the_stretches_that_are_masked),
 		cmocka_unit_test(test_a_stretch_is_masked_in_bounded_memory),
+		cmocka_unit_test(test_what_is_no_json_passes_twice_as_it_did_once),
+		cmocka_unit_test(test_what_is_not_paid_is_neither_given_out_nor_counted),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

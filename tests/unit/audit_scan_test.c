@@ -20,6 +20,7 @@
 
 #include "audit/join.h"
 #include "audit/stream.h"
+#include "redacting.h"
 #include "unit.h"
 
 /* What $ stands for in a text: a token, and what must not be seen of it. */
@@ -32,16 +33,6 @@ static struct redactor *
 keyed(void)
 {
 	return redactor_new(STR("a key"), "k1");
-}
-
-static struct buf
-redacted(const struct redactor *r, enum redact_as as, struct str in)
-{
-	struct buf out;
-
-	buf_init(&out, 1 << 27);
-	redact(r, as, in, &out);
-	return out;
 }
 
 static bool
@@ -195,21 +186,6 @@ test_a_secret_is_found_in_codes_three_deep(void **state)
 	redactor_free(r);
 }
 
-static struct buf
-streamed(const struct redactor *r, enum redact_as as, struct str in, size_t first)
-{
-	struct redact_stream s;
-	struct buf out;
-
-	buf_init(&out, 1 << 24);
-	redact_stream_init(&s, r, as);
-	redact_stream_feed(&s, str_sub(in, 0, first), &out);
-	redact_stream_feed(&s, str_sub(in, first, in.n), &out);
-	redact_stream_end(&s, &out);
-	redact_stream_fini(&s);
-	return out;
-}
-
 /* As UTF-16; a character's NUL stands behind it or before it. */
 static void
 put_wide(struct buf *b, bool is_big, const char *text)
@@ -254,7 +230,8 @@ test_utf_16_is_searched_and_stays_utf_16(void **state)
 		struct buf again = redacted(r, REDACT_TEXT, buf_view(&out));
 		assert_true(str_eq(buf_view(&again), buf_view(&out)));
 		for (size_t at = 0; at < in.n; at++) {
-			struct buf parts = streamed(r, REDACT_TEXT, buf_view(&in), at);
+			struct buf parts =
+			    streamed(r, REDACT_TEXT, buf_view(&in), at, in.n);
 
 			assert_true(str_eq(buf_view(&parts), buf_view(&out)));
 			buf_fini(&parts);
@@ -781,7 +758,7 @@ test_digits_that_were_cut_in_lines_are_read_as_one(void **state)
 			    buf_view(&out), STR("one:\r\n\r\n~redacted.github.")));
 			for (size_t at = 0; at < in.n; at += 11) {
 				struct buf parts =
-				    streamed(r, REDACT_TEXT, buf_view(&in), at);
+				    streamed(r, REDACT_TEXT, buf_view(&in), at, in.n);
 
 				assert_true(str_eq(buf_view(&parts), buf_view(&out)));
 				buf_fini(&parts);
@@ -1066,11 +1043,12 @@ test_wherever_it_is_split_a_stream_gives_the_same(void **state)
 		buf_fini(&text);
 	}
 	for (int as = REDACT_TEXT; as <= REDACT_URL; as++) {
-		struct buf whole = streamed(r, (enum redact_as)as, buf_view(&in), in.n);
+		struct buf whole =
+		    streamed(r, (enum redact_as)as, buf_view(&in), 0, in.n);
 
 		for (size_t at = 0; at < in.n; at += 3) {
 			struct buf parts =
-			    streamed(r, (enum redact_as)as, buf_view(&in), at);
+			    streamed(r, (enum redact_as)as, buf_view(&in), at, in.n);
 
 			if (!str_eq(buf_view(&whole), buf_view(&parts)))
 				fail_msg("as %d, at %zu: %s", as, at, buf_cstr(&parts));
