@@ -5,29 +5,21 @@
  * one compiled pattern for each rule on each line, which is how it is usually done.
  * Then what was made to be slow, of which only the slowest counts; files named on the
  * command line (a fuzzer's corpus) are repeated and measured, too.
+ *
+ * redact --search SECONDS LIMIT DIRECTORY [FILE...]: nothing but a search for what is
+ * slower; of what costs more than LIMIT nanoseconds for each byte the slowest come into
+ * the directory.
  */
 #define PCRE2_CODE_UNIT_WIDTH 8
 #include <pcre2.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <time.h>
 
-#include "audit/stream.h"
+#include "slow.h"
 
 #define LOG_BYTES ((size_t)32 << 20)
-#define ODD_BYTES ((size_t)1 << 20)
-#define PIECE ((size_t)64 << 10)
 #define ROUNDS 3
-
-static double
-now_ns(void)
-{
-	struct timespec t;
-
-	clock_gettime(CLOCK_THREAD_CPUTIME_ID, &t);
-	return (double)t.tv_sec * 1e9 + (double)t.tv_nsec;
-}
 
 static unsigned
 chance(unsigned below)
@@ -120,35 +112,6 @@ log_text(bool has_secrets)
 	return b;
 }
 
-/* ---- the redactor */
-
-/* Nanoseconds for each byte. */
-static double
-cost(const struct redactor *r, enum redact_as as, struct str text, int rounds)
-{
-	double best = 0;
-
-	for (int round = 0; round < rounds; round++) {
-		struct redact_stream s;
-		struct buf out;
-		double begin = now_ns();
-
-		redact_stream_init(&s, r, as);
-		buf_init(&out, (size_t)1 << 32);
-		for (size_t at = 0; at < text.n; at += PIECE) {
-			redact_stream_feed(&s, str_sub(text, at, PIECE), &out);
-			buf_reset(&out);
-		}
-		redact_stream_end(&s, &out);
-		double ns = (now_ns() - begin) / (double)text.n;
-		if (round == 0 || ns < best)
-			best = ns;
-		redact_stream_fini(&s);
-		buf_fini(&out);
-	}
-	return best;
-}
-
 static void
 say(const char *what, double ns)
 {
@@ -183,12 +146,12 @@ cost_of_patterns(struct str text)
 		    (PCRE2_SPTR)patterns[i], PCRE2_ZERO_TERMINATED, 0, &error, &at, NULL);
 		pcre2_jit_compile(code[i], PCRE2_JIT_COMPLETE);
 	}
-	double begin = now_ns();
+	double begin = slow_now_ns();
 	while (str_split(&rest, '\n', &line))
 		for (size_t i = 0; i < N; i++)
 			found += pcre2_match(code[i], (PCRE2_SPTR)line.p, line.n, 0, 0,
 				     data, NULL) > 0;
-	double ns = (now_ns() - begin) / (double)text.n;
+	double ns = (slow_now_ns() - begin) / (double)text.n;
 	for (size_t i = 0; i < N; i++)
 		pcre2_code_free(code[i]);
 	pcre2_match_data_free(data);
@@ -196,107 +159,41 @@ cost_of_patterns(struct str text)
 	return ns;
 }
 
-/* ---- what was made to be slow */
-
-/* In parts: no text here is to look like a key. */
-#define PEM_WORDS \
-	("-----BEGIN " \
-	 "PRIVATE KEY")
-#define PEM_LINE \
-	("-----BEGIN " \
-	 "PRIVATE KEY-----\n")
-
-static const char *const odd[] = { "eyJ.", "://a:b", "://a:b://", "password=$", "a:b@",
-	"=", "MT.", PEM_WORDS, PEM_LINE, "~redacted.", "mysql ", "mysqldump -h ",
-	"redis-cli -", "Bearer ", "\\\"", "--", "AKIA",
-	("A3TABCD"
-	 "EFGHIJKLMNOPQ "),
-	"{\"token\":[", "{\"a\":", "[[", "://a:b/", "x\\", "password='", "password=''",
-	"%41 ", "%41%", "&amp;", "&amp;\n", "VVVVVVVVVVVVVVVVVVVVVVVVVVVVVVVV ",
-	"4142434445464748 ", "{\\\"a\\\":", "[\"a\",", "s.a ", "wandb ", "$argon2id$",
-	"$6$a$", "\\u0041 ", "key:", "token=${A} ", "a:111:", "*:*:*:*:* ",
-	"password a\n", "Private-Lines: 1\n", "\n", "a\n", "\"token\":\"",
-	"authorization: digest ", "--password ", "secret AAAAAAAAAAAAAAAAAAAA ",
-	"[\"token\",\"a1\"],", "{\"d\":\"", "login a password ",
-	"YWFhYWFhYWFhYWFhYWFhYWFhYWFh ",
-	"WVdGaFlXRmhZV0ZoWVdGaFlXRmhZV0ZoWVdGaA== ", "a=%3D&", "{}{}", "{ \"", "pw=a1\n",
-	"PASSWORD=hunter2\n", "{\"token\":\"a1\"}\n", "a{\\?b%2Fc_token=x&#5;\n" };
-
-static const char *const form_name[] = { "text", "json", "header", "url" };
-
-static struct buf
-repeated(struct str unit)
-{
-	struct buf b;
-
-	buf_init(&b, 2 * ODD_BYTES + unit.n);
-	while (unit.n > 0 && b.n < ODD_BYTES)
-		buf_str(&b, unit);
-	return b;
-}
-
-struct worst {
-	double ns;
-	const char *form;
-	char what[64];
-};
-
 static void
-try_unit(const struct redactor *r, struct str unit, const char *what, struct worst *worst)
+compare(const struct redactor *r)
 {
-	struct buf text = repeated(unit);
+	struct buf clean = log_text(false), secret = log_text(true);
+	double units;
 
-	for (int as = REDACT_TEXT; as <= REDACT_URL; as++) {
-		double ns = cost(r, (enum redact_as)as, buf_view(&text), ROUNDS);
-
-		if (getenv("VERBOSE") != NULL && ns > 8)
-			printf("  %8.2f ns/byte  %5.1f units  %-6s %s\n", ns,
-			    (double)redact_work(r, (enum redact_as)as, buf_view(&text)) /
-				(double)text.n,
-			    form_name[as], what);
-		if (ns > worst->ns) {
-			worst->ns = ns;
-			worst->form = form_name[as];
-			snprintf(worst->what, sizeof(worst->what), "%s", what);
-		}
-	}
-	buf_fini(&text);
-}
-
-static void
-try_file(const struct redactor *r, const char *path, struct worst *worst)
-{
-	static char bytes[1 << 16];
-	FILE *f = fopen(path, "rb");
-
-	if (f == NULL) {
-		perror(path);
-		return;
-	}
-	size_t n = fread(bytes, 1, sizeof(bytes), f);
-	fclose(f);
-	try_unit(r, (struct str){ bytes, n }, path, worst);
+	say("log text without secrets",
+	    slow_cost(r, REDACT_TEXT, buf_view(&clean), ROUNDS, NULL));
+	say("one secret in each line",
+	    slow_cost(r, REDACT_TEXT, buf_view(&secret), ROUNDS, &units));
+	printf("    its units for each byte: %.1f of %zu\n", units, PURSE_RATE);
+	say("one pattern for each rule, without secrets",
+	    cost_of_patterns(str_sub(buf_view(&clean), 0, LOG_BYTES / 8)));
+	buf_fini(&clean);
+	buf_fini(&secret);
 }
 
 int
 main(int argc, char **argv)
 {
 	struct redactor *r = redactor_new(STR("a key"), "k1");
-	struct buf clean = log_text(false), secret = log_text(true);
 	struct worst worst = { 0 };
 
-	say("log text without secrets", cost(r, REDACT_TEXT, buf_view(&clean), ROUNDS));
-	say("one secret in each line", cost(r, REDACT_TEXT, buf_view(&secret), ROUNDS));
-	say("one pattern for each rule, without secrets",
-	    cost_of_patterns(str_sub(buf_view(&clean), 0, LOG_BYTES / 8)));
-	for (size_t i = 0; i < sizeof(odd) / sizeof(*odd); i++)
-		try_unit(r, str_of(odd[i]), odd[i], &worst);
+	if (argc > 4 && strcmp(argv[1], "--search") == 0) {
+		slow_search(r, (unsigned)atoi(argv[2]), atof(argv[3]), argv[4], argv + 5,
+		    argc - 5);
+		redactor_free(r);
+		return 0;
+	}
+	compare(r);
+	slow_try_made_up(r, &worst);
 	for (int i = 1; i < argc; i++)
-		try_file(r, argv[i], &worst);
+		slow_try_file(r, argv[i], &worst);
 	say("the slowest of what was made to be slow", worst.ns);
 	printf("    as %s: %s\n", worst.form, worst.what);
-	buf_fini(&clean);
-	buf_fini(&secret);
 	redactor_free(r);
 	return 0;
 }
