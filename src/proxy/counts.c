@@ -10,22 +10,31 @@
 
 /* Some host, for some of the family. */
 static bool
-has_cap(const struct caller *who, const struct snapshot *s)
+has_cap(const struct conn *c, const struct snapshot *s)
 {
-	const struct ruleset *rules = snapshot_rules(s, who->grant);
+	const struct ruleset *rules = snapshot_rules(s, c->who->grant);
 
-	return s->settings->limits_upload > 0 || session_upload(who->session) > 0 ||
-	       (rules != NULL && rules->has_upload);
+	return s->settings->limits_upload > 0 || session_upload(c->who->session) > 0 ||
+	       (!conn_door(c)->is_metered && rules != NULL && rules->has_upload);
+}
+
+/* Calls to a provider that has a meter, or what the gateway answers by itself. */
+static bool
+is_uncapped(const struct conn *c)
+{
+	const struct exchange *x = c->x != NULL ? c->x : c->outer;
+
+	return conn_door(c)->is_metered &&
+	       (x->route == NULL || route_is_metered(x->route));
 }
 
 static bool
 is_due(const struct conn *c, const struct snapshot *s)
 {
-	const struct door *d = conn_door(c);
 	struct upload_owner owner;
 
-	if (c->e->ledger == NULL || c->who == NULL || d->is_light || d->is_metered ||
-	    !has_cap(c->who, s))
+	if (c->e->ledger == NULL || c->who == NULL || conn_door(c)->is_light ||
+	    is_uncapped(c) || !has_cap(c, s))
 		return false;
 	owner = sent_owner(c->who->session);
 	return !sent_is_loaded(c->e->uploads, c->e->ledger, &owner);

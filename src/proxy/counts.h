@@ -4,8 +4,9 @@
  * A cap counts from what the session's family has sent in its life, and that is the
  * store's to know (proxy/sent.h).  It is asked only where some cap can hold what goes
  * through this connection: a rule of the caller's layers has one, limits.upload is set,
- * or a token of his family says one.  So who has none waits for nothing, and costs the
- * store nothing.
+ * or a token of his family says one; at the gateway only the latter two, and only where
+ * no meter limits the provider.  So who has none waits for nothing, and costs the store
+ * nothing.
  *
  * On the connection's loop.  Which account it is the exchange's caller says; without one
  * nothing is ever asked.

@@ -63,7 +63,7 @@ struct door {
 	int opened_status;           /* and the status that is, for the record */
 	const struct stage_row *way; /* by enum stage */
 	bool is_light;               /* its asks are none of a session's requests */
-	bool is_metered;  /* its asks are calls: no cap on uploads holds them */
+	bool is_metered;  /* its asks are calls: no rule's cap on uploads holds them */
 	bool is_eager;    /* whoever connects has asked something by that */
 	bool is_unproven; /* a sender can say that it is at any address */
 	bool is_balanced; /* its clients may come through a balancer */

@@ -274,26 +274,32 @@ exchange_may_write(struct engine *e, struct exchange *x)
 	return false;
 }
 
-/* `sent`: what it has sent itself, as far as that is known here. */
+static uint64_t
+announced(const struct exchange *x)
+{
+	return x->head->framing == HTTP_LENGTH ? x->head->length : 0;
+}
+
+/* `sent`: what it has sent itself, as far as that is known here; `length`: of the body
+ * that is still to be. */
 static bool
-may_send(struct exchange *x, uint64_t sent)
+may_send(struct exchange *x, uint64_t sent, uint64_t length)
 {
 	bool was_capped = x->lease.upload != NULL;
-	bool has_length = x->head->framing == HTTP_LENGTH;
 	struct upload_ask ask = {
 		.all = x->uploads,
 		.host = host_str(&x->ask.host),
 		.owner = { .until = UPLOAD_FOREVER },
 		.claim = SESSION_UNLIMITED,
 		.limit = x->snapshot->settings->limits_upload,
-		.length = has_length ? x->head->length : 0,
+		.length = length,
 		.uncounted = sent - x->counted,
 	};
 	struct buf account;
 	bool may;
 
-	if (x->route != NULL)
-		return true; /* what is in it are calls, which the meter limits */
+	if (route_is_metered(x->route))
+		return true;
 	if (x->who != NULL) {
 		ask.owner = sent_owner(x->who->session);
 		ask.owner.is_kept = x->has_ledger;
@@ -319,7 +325,15 @@ exchange_judge(struct exchange *x)
 	match_judge(own_rules(x), &f, &x->arena,
 	    x->has_upstream ? &x->upstream.addr : NULL, &x->snapshot->place, &x->verdict,
 	    NULL);
-	return (x->verdict.allow && may_send(x, 0)) || refused(x);
+	return (x->verdict.allow && may_send(x, 0, announced(x))) || refused(x);
+}
+
+bool
+exchange_may_call(struct exchange *x, uint64_t read)
+{
+	uint64_t length = read > announced(x) ? read : announced(x);
+
+	return x->route == NULL || may_send(x, 0, length) || refused(x);
 }
 
 bool
@@ -515,7 +529,7 @@ exchange_rejudge(struct exchange *x, struct snapshot *s, uint64_t sent)
 		x->verdict = v;
 		x->route = in.is_metered ? route_of(x, s) : NULL;
 		move_to(x, s);
-		stays = may_send(x, sent);
+		stays = may_send(x, sent, announced(x));
 	}
 	return stays;
 }

@@ -104,7 +104,7 @@ struct exchange {
 	uint16_t flags;
 	bool has_upstream;
 	struct endpoint upstream;
-	struct lease lease; /* JUDGE: what may be sent there */
+	struct lease lease; /* JUDGE, the gateway's DECIDE: what may be sent there */
 	uint64_t counted;   /* of what was sent, when a lease was last given up */
 
 	/* what became of it */
@@ -162,6 +162,11 @@ bool exchange_vet(struct exchange *x, const struct found *found) MUST_CHECK;
 bool exchange_vet_upstream(struct exchange *x) MUST_CHECK;
 /* JUDGE: all that is known now; true: x->verdict is an allow. */
 bool exchange_judge(struct exchange *x) MUST_CHECK;
+/*
+ * At the gateway: may so much be sent to its provider?  `read`: how long the body is,
+ * where it did not say so.  Calls that a meter limits always may; false: x->reason.
+ */
+bool exchange_may_call(struct exchange *x, uint64_t read) MUST_CHECK;
 /*
  * DECIDE, with a request in sight or where only tcp is left: what JUDGE will refuse
  * whatever the address is neither looked up nor dialled.  False: x->reason.

@@ -496,6 +496,11 @@ flush_up(struct gateway *g)
 	while (g->up.n > 0) {
 		struct iovec v = { g->up.p, g->up.n };
 		ssize_t n = stream_write(&g->origin->stream, &v, 1);
+		if (n == -EDQUOT) {
+			buf_reset(&g->up);
+			fail(g, REASON_UPLOAD_EXHAUSTED, CLOSE_WEIR, NULL);
+			return;
+		}
 		if (n < 0 && n != -EAGAIN) { /* what it has answered is worth reading */
 			g->is_stale = g->origin->is_reused && !g->is_begun;
 			g->is_up_broken = true;
@@ -510,6 +515,7 @@ flush_up(struct gateway *g)
 		g->x->up += (uint64_t)n;
 		buf_drop(&g->up, (size_t)n);
 	}
+	quota_rest(g->origin->stream.quota);
 }
 
 /* Everything about a kept connection is known until now, and nothing after. */

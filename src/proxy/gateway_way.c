@@ -106,6 +106,8 @@ gate_decide(struct conn *c)
 		return answer_refuse(c, REASON_SESSION_REQUIRED);
 	if (c->e->ledger == NULL)
 		return answer_refuse(c, REASON_LEDGER_UNAVAILABLE);
+	if (!exchange_may_call(c->x, 0))
+		return answer_refuse(c, c->x->reason);
 	return NEXT;
 }
 
@@ -172,6 +174,8 @@ body_is_whole(struct conn *c, struct str rest)
 		return NEXT;
 	if (!may_leave(c->x))
 		return answer_refuse(c, REASON_DLP_BLOCKED);
+	if (!exchange_may_call(c->x, c->x->spend->body.n)) /* one in chunks, too */
+		return answer_refuse(c, c->x->reason);
 	if (!judge_call(c->x->spend))
 		return answer_refuse(c, c->x->reason);
 	return NEXT;
@@ -555,6 +559,7 @@ static enum next
 gate_carry(struct conn *c)
 {
 	c->gateway = mem_alloc(sizeof(*c->gateway));
+	stream_limit(&c->origin->stream, &c->x->lease.quota);
 	gateway_start(c->gateway, c->e, c->x->spend, &c->client, c->origin, on_called, c);
 	return WAIT;
 }

@@ -44,6 +44,12 @@ const struct route *routes_of_host(
 bool route_has_path(const struct route *r, struct str rest);
 /* Is it that path, or one under it? */
 bool route_is_below(struct str path, struct str base);
+/* Are what goes there calls, which the meter limits?  NULL: no. */
+static inline bool
+route_is_metered(const struct route *r)
+{
+	return r != NULL && r->row->kind != PROVIDER_NONE;
+}
 /* Of a path that leads there, what follows the provider's own: "/v1/messages", or empty.
  */
 struct str route_rest(const struct route *r, struct str path);
