@@ -38,7 +38,6 @@ struct loop {
 	bool is_owed; /* its own thread posted, and rang no bell */
 
 	struct tasks dying; /* loop_free_later() */
-	struct list chores; /* that wait */
 
 	struct wheel wheel;
 	struct event alarm; /* the one libevent timer: set to wheel_next() */
@@ -269,7 +268,6 @@ loop_new(void)
 	l->turn = mem_zalloc(sizeof(*l->turn));
 	tasks_init(&l->mailbox);
 	tasks_init(&l->dying);
-	list_init(&l->chores);
 	pthread_mutex_init(&l->lock, NULL);
 	wheel_init(&l->wheel, loop_now(l));
 	l->turn->now = 0;
@@ -302,62 +300,18 @@ end_turn(struct loop *l)
 	return is_any;
 }
 
-/* ---- chores ---- */
-
-/* One at least, and no more once so much time has passed: whoever asks for something
- * meanwhile waits no longer than that, and for the last one. */
-#define CHORES_US ((usec)100)
-
-void
-chore_init(struct chore *c, void (*fn)(void *arg), void *arg)
-{
-	*c = (struct chore){ .fn = fn, .arg = arg };
-}
-
-void
-chore_clear(struct chore *c)
-{
-	if (c->is_waiting)
-		list_remove(&c->link);
-	c->is_waiting = false;
-}
-
-void
-loop_chore(struct loop *l, struct chore *c)
-{
-	if (!c->is_waiting)
-		list_append(&l->chores, &c->link);
-	c->is_waiting = true;
-}
-
-static void
-do_chores(struct loop *l)
-{
-	usec until = clock_mono_us() + CHORES_US;
-
-	do {
-		struct chore *c = list_entry(l->chores.next, struct chore, link);
-		chore_clear(c);
-		c->fn(c->arg);
-		end_turn(l);
-	} while (!list_is_empty(&l->chores) && clock_mono_us() < until);
-}
-
 /* What it posted to itself is another turn, but none that events must be waited for; who
- * posts again and again lets them have theirs.  So is what takes long. */
+ * posts again and again lets them have theirs. */
 static void
 run_turn(struct loop *l)
 {
-	bool is_busy = l->is_owed || !list_is_empty(&l->chores);
-
-	event_base_loop(l->base, is_busy ? EVLOOP_ONCE | EVLOOP_NONBLOCK : EVLOOP_ONCE);
+	event_base_loop(
+	    l->base, l->is_owed ? EVLOOP_ONCE | EVLOOP_NONBLOCK : EVLOOP_ONCE);
 	end_turn(l);
-	if (l->is_owed) {
-		drain_mailbox(l);
-		end_turn(l);
-	}
-	if (!list_is_empty(&l->chores))
-		do_chores(l);
+	if (!l->is_owed)
+		return;
+	drain_mailbox(l);
+	end_turn(l);
 }
 
 void

@@ -12,7 +12,6 @@
 #include <event2/event.h>
 #include <event2/event_struct.h>
 
-#include "base/list.h"
 #include "base/str.h"
 #include "base/timer.h"
 
@@ -35,23 +34,6 @@ void loop_post(struct loop *l, void (*fn)(void *arg), void *arg);
  * may still name are freed.
  */
 void loop_free_later(struct loop *l, void (*fn)(void *arg), void *arg);
-
-/*
- * What takes long, such as a step of a handshake: a few of them run in a turn, in the
- * order they were asked for, and what came meanwhile goes before the next ones.  Asking
- * for one that waits changes nothing.  The chore is the caller's, who clears it before it
- * goes; once it runs it may be asked for again.
- */
-struct chore {
-	struct list link;
-	void (*fn)(void *arg);
-	void *arg;
-	bool is_waiting;
-};
-
-void chore_init(struct chore *c, void (*fn)(void *arg), void *arg);
-void chore_clear(struct chore *c);
-void loop_chore(struct loop *l, struct chore *c);
 
 msec loop_now(const struct loop *l); /* monotonic, as of this turn's beginning */
 usec clock_mono_us(void);            /* read now */

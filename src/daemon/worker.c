@@ -80,10 +80,11 @@ worker_new(const struct worker_options *o, const char **why)
 	e->tokens = o->tokens;
 	e->ledger = o->ledger;
 	e->mint = o->mint;
-	e->tls_server = tls_server_new();
+	e->chores = chores_new(e->loop);
+	e->tls_server = tls_server_new(e->chores);
 	e->snapshot = snapshot_ref(o->snapshot);
 	if (o->snapshot->roots != NULL)
-		e->tls = tls_home_new(o->snapshot->roots);
+		e->tls = tls_client_new(o->snapshot->roots, e->chores);
 	e->scratch = mem_alloc(SCRATCH);
 	buf_init(&e->text, (size_t)4 << 20);
 	trail_init(&e->trail, e->loop, o->snapshot->settings->audit_open_after,
@@ -154,8 +155,10 @@ thread(void *arg)
 int
 worker_start(struct worker *w)
 {
-	int error = pthread_create(&w->thread, NULL, thread, w);
+	int error = chores_start(w->engine.chores);
 
+	if (error == 0)
+		error = pthread_create(&w->thread, NULL, thread, w);
 	w->is_started = error == 0;
 	return error;
 }
@@ -173,8 +176,8 @@ take_roots(struct engine *e, const struct snapshot *s)
 {
 	if (e->snapshot->roots == s->roots)
 		return;
-	tls_home_unref(e->tls);
-	e->tls = s->roots != NULL ? tls_home_new(s->roots) : NULL;
+	tls_client_free(e->tls);
+	e->tls = s->roots != NULL ? tls_client_new(s->roots, e->chores) : NULL;
 }
 
 static void
@@ -271,13 +274,15 @@ worker_free(struct worker *w)
 		loop_stop(e->loop);
 		pthread_join(w->thread, NULL);
 	}
+	chores_stop(e->chores);
 	loop_settle(e->loop); /* while all that it may name is there */
 	close_portals(w);
 	trail_fini(&e->trail);
 	origins_fini(&e->origins);
 	origins_fini(&e->providers);
-	tls_home_unref(e->tls);
+	tls_client_free(e->tls);
 	tls_server_free(e->tls_server);
+	chores_free(e->chores);
 	resolver_free(e->resolver);
 	loop_free(e->loop);
 	pipes_free(e->pipes);

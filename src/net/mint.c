@@ -6,8 +6,8 @@
 #include <pthread.h>
 #include <stdatomic.h>
 #include <stdlib.h>
-#include <sys/resource.h>
 
+#include "base/background.h"
 #include "base/count.h"
 #include "base/list.h"
 #include "base/map.h"
@@ -22,9 +22,7 @@ struct kept {
 };
 
 struct mint {
-	struct loop *loop;
-	pthread_t thread;
-	bool is_started;
+	struct background beside;
 	atomic_size_t waiting;
 	size_t waiting_max;
 
@@ -153,7 +151,7 @@ mint_ask(struct mint *m, struct ca *ca, const struct host *name, struct loop *ho
 		.home = home,
 		.done = done,
 		.arg = arg };
-	loop_post(m->loop, make, w);
+	loop_post(m->beside.loop, make, w);
 	return w;
 }
 
@@ -171,7 +169,7 @@ mint_new(size_t leaves, size_t waiting)
 {
 	struct mint *m = mem_zalloc(sizeof(*m));
 
-	m->loop = loop_new();
+	background_init(&m->beside);
 	m->max = leaves;
 	m->waiting_max = waiting;
 	pthread_mutex_init(&m->lock, NULL);
@@ -180,28 +178,10 @@ mint_new(size_t leaves, size_t waiting)
 	return m;
 }
 
-#define NICE 10
-
-/* Those who wait for a certificate wait for it anyhow: where processors are few, those
- * who have one go first.  Linux knows this of a thread; where it may not be said, all
- * are alike. */
-static void *
-thread(void *arg)
-{
-	struct mint *m = arg;
-
-	(void)setpriority(PRIO_PROCESS, 0, NICE);
-	loop_run(m->loop);
-	return NULL;
-}
-
 int
 mint_start(struct mint *m)
 {
-	int error = pthread_create(&m->thread, NULL, thread, m);
-
-	m->is_started = error == 0;
-	return error;
+	return background_start(&m->beside);
 }
 
 void
@@ -209,11 +189,7 @@ mint_free(struct mint *m)
 {
 	if (m == NULL)
 		return;
-	if (m->is_started) {
-		loop_stop(m->loop);
-		pthread_join(m->thread, NULL);
-	}
-	loop_free(m->loop); /* settles: what waits goes back */
+	background_fini(&m->beside); /* what waits goes back */
 	while (!list_is_empty(&m->used))
 		drop(m, list_entry(m->used.next, struct kept, link));
 	map_fini(&m->by_name, NULL);

@@ -239,19 +239,49 @@ stream_shut(struct stream *s)
 	s->ops->shut(s);
 }
 
+/* A callback that is due in this turn is called off, too. */
+static void
+unwatch(struct stream *s)
+{
+	event_del(&s->ev);
+	if (s->later != NULL)
+		event_free(s->later);
+	s->later = NULL;
+}
+
+static void
+forget(struct stream *s)
+{
+	s->fd = -1;
+	s->ready = 0;
+	s->notify = NULL;
+}
+
 void
 stream_close(struct stream *s)
 {
 	if (s->fd < 0)
 		return;
-	event_del(&s->ev); /* a callback that is due in this turn is called off, too */
-	if (s->later != NULL)
-		event_free(s->later);
-	s->later = NULL;
+	unwatch(s);
 	s->ops->close(s);
-	s->fd = -1;
-	s->ready = 0;
-	s->notify = NULL;
+	forget(s);
+}
+
+struct stream_left
+stream_leave(struct stream *s)
+{
+	struct stream_left left = { .stream = { .fd = s->fd, .ops = s->ops } };
+
+	assert(s->fd >= 0);
+	unwatch(s);
+	forget(s);
+	return left;
+}
+
+void
+stream_left_close(struct stream_left *left)
+{
+	left->stream.ops->close(&left->stream);
 }
 
 void

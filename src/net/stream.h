@@ -110,4 +110,13 @@ void stream_close(struct stream *s); /* fine when closed */
 void stream_reset(
     struct stream *s); /* close with RST: the peer must not read a clean end */
 
+/* What a stream had under it, while somebody off the loop still reads or writes it. */
+struct stream_left {
+	struct stream stream; /* nobody watches it */
+};
+
+/* `s` is closed, what was under it is not: that is the caller's to close. */
+struct stream_left stream_leave(struct stream *s) MUST_CHECK;
+void stream_left_close(struct stream_left *left);
+
 #endif

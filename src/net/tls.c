@@ -6,6 +6,7 @@
 #include <openssl/err.h>
 #include <openssl/ssl.h>
 #include <openssl/x509v3.h>
+#include <pthread.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -18,9 +19,13 @@
 #define PEER_MAX (HOST_MAX + 8)
 
 struct tls_client {
+	unsigned refs; /* the owner's, and each stream's */
 	SSL_CTX *ctx;
 	struct roots *roots;
-	struct map sessions; /* SSL_SESSION by "host port" */
+	struct chores *chores;
+
+	pthread_mutex_t lock; /* a step of a handshake may bring one: */
+	struct map sessions;  /* SSL_SESSION by "host port" */
 	size_t nsession;
 };
 
@@ -39,42 +44,57 @@ free_session(void *session)
 	SSL_SESSION_free(session);
 }
 
-/* OpenSSL's callback: 1 keeps the reference.  One for each peer: the newest. */
-static int
-on_session(SSL *ssl, SSL_SESSION *session)
+/* False: there are too many.  One for each peer: the newest. */
+static bool
+keep_session(struct tls_client *c, const char *peer, SSL_SESSION *session)
 {
-	struct client_tls *t = SSL_get_app_data(ssl);
-	struct tls_client *c = t->client;
-	SSL_SESSION *old = map_del(&c->sessions, str_of(t->peer));
+	SSL_SESSION *old = map_del(&c->sessions, str_of(peer));
 
 	if (old != NULL)
 		free_session(old);
 	else if (c->nsession == SESSIONS_MAX)
-		return 0;
+		return false;
 	else
 		c->nsession++;
-	map_put(&c->sessions, str_of(t->peer), session);
-	return 1;
+	map_put(&c->sessions, str_of(peer), session);
+	return true;
+}
+
+/* OpenSSL's callback: 1 keeps the reference. */
+static int
+on_session(SSL *ssl, SSL_SESSION *session)
+{
+	struct client_tls *t = SSL_get_app_data(ssl);
+	bool is_kept;
+
+	pthread_mutex_lock(&t->client->lock);
+	is_kept = keep_session(t->client, t->peer, session);
+	pthread_mutex_unlock(&t->client->lock);
+	return is_kept;
 }
 
 static void
 offer_session(struct client_tls *t)
 {
-	SSL_SESSION *session = map_get(&t->client->sessions, str_of(t->peer));
+	SSL_SESSION *session;
 
+	pthread_mutex_lock(&t->client->lock);
+	session = map_get(&t->client->sessions, str_of(t->peer));
 	if (session != NULL && SSL_SESSION_is_resumable(session))
 		SSL_set_session(t->tls.ssl, session);
+	pthread_mutex_unlock(&t->client->lock);
 }
 
 static void
 forget_session(struct tls *of)
 {
 	struct client_tls *t = (struct client_tls *)of;
-	SSL_SESSION *session = map_del(&t->client->sessions, str_of(t->peer));
+	SSL_SESSION *session;
 
-	if (session == NULL)
-		return;
-	t->client->nsession--;
+	pthread_mutex_lock(&t->client->lock);
+	if ((session = map_del(&t->client->sessions, str_of(t->peer))) != NULL)
+		t->client->nsession--;
+	pthread_mutex_unlock(&t->client->lock);
 	free_session(session);
 }
 
@@ -83,13 +103,16 @@ forget_session(struct tls *of)
 static const unsigned char alpn[] = "\x08http/1.1";
 
 struct tls_client *
-tls_client_new(struct roots *r)
+tls_client_new(struct roots *r, struct chores *cs)
 {
 	struct tls_client *c = mem_zalloc(sizeof(*c));
 
 	if ((c->ctx = SSL_CTX_new(TLS_client_method())) == NULL)
 		abort(); /* out of memory, or no OpenSSL to speak of */
+	c->refs = 1;
 	c->roots = roots_ref(r);
+	c->chores = cs;
+	pthread_mutex_init(&c->lock, NULL);
 	map_init(&c->sessions);
 	SSL_CTX_set1_cert_store(c->ctx, roots_store(r));
 	SSL_CTX_set_verify(c->ctx, SSL_VERIFY_PEER, NULL);
@@ -104,9 +127,10 @@ tls_client_new(struct roots *r)
 void
 tls_client_free(struct tls_client *c)
 {
-	if (c == NULL)
+	if (c == NULL || --c->refs > 0)
 		return;
 	map_fini(&c->sessions, free_session);
+	pthread_mutex_destroy(&c->lock);
 	SSL_CTX_free(c->ctx);
 	roots_unref(c->roots);
 	free(c);
@@ -156,12 +180,19 @@ why_failed(struct tls *t, const char **text)
 	return ERR_IO;
 }
 
+static void
+let_go(struct tls *of)
+{
+	tls_client_free(((struct client_tls *)of)->client);
+}
+
 static const struct tls_role to_origin = {
 	.late = "the origin's TLS handshake took too long",
 	.left = "the origin left the handshake",
 	.fault = fault_of,
 	.why = why_failed,
 	.failed = forget_session,
+	.gone = let_go,
 };
 
 static struct client_tls *
@@ -178,6 +209,7 @@ new_tls(
 	SSL_set_bio(ssl, bio, bio);
 	tls_stream_init(&t->tls, ssl, &to_origin);
 	t->client = c;
+	c->refs++;
 	snprintf(t->peer, sizeof(t->peer), "%s %u", name->name, port);
 	SSL_set_app_data(ssl, t);
 	SSL_set_connect_state(ssl);
@@ -186,10 +218,10 @@ new_tls(
 }
 
 struct tls_start *
-tls_start(struct tls_client *c, struct loop *l, struct stream *s, const struct host *name,
-    uint16_t port, msec timeout_ms, tls_done *done, void *arg)
+tls_start(struct tls_client *c, struct stream *s, const struct host *name, uint16_t port,
+    msec timeout_ms, tls_done *done, void *arg)
 {
 	struct client_tls *t = new_tls(c, s, name, port);
 
-	return tls_shake(&t->tls, l, s, timeout_ms, done, arg);
+	return tls_shake(&t->tls, c->chores, s, timeout_ms, done, arg);
 }

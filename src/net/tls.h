@@ -21,12 +21,13 @@ struct roots; /* net/roots.h */
 struct tls_client;
 
 /* Keeps a reference of the roots. */
-struct tls_client *tls_client_new(struct roots *r);
-void tls_client_free(struct tls_client *c); /* after all its streams; NULL is fine */
+struct tls_client *tls_client_new(struct roots *r, struct chores *cs);
+void tls_client_free(
+    struct tls_client *c); /* once its last stream is gone; NULL is fine */
 
 /* As tls_done says; ERR_UNVERIFIED: it is not that name's, or nobody vouches for it.
  * done runs once, from the loop, never inside start; after cancel never. */
-struct tls_start *tls_start(struct tls_client *c, struct loop *l, struct stream *s,
+struct tls_start *tls_start(struct tls_client *c, struct stream *s,
     const struct host *name, uint16_t port, msec timeout_ms, tls_done *done, void *arg);
 
 #endif

@@ -12,6 +12,7 @@
 
 struct tls_server {
 	SSL_CTX *ctx;
+	struct chores *chores;
 };
 
 static const unsigned char alpn[] = "\x08http/1.1";
@@ -43,12 +44,13 @@ acknowledge_name(SSL *ssl, int *alert, void *arg)
 }
 
 struct tls_server *
-tls_server_new(void)
+tls_server_new(struct chores *cs)
 {
 	struct tls_server *s = mem_zalloc(sizeof(*s));
 
 	if ((s->ctx = SSL_CTX_new(TLS_server_method())) == NULL)
 		abort(); /* out of memory, or no OpenSSL to speak of */
+	s->chores = cs;
 	tls_stream_options(s->ctx);
 	SSL_CTX_set_options(s->ctx, SSL_OP_NO_TICKET | SSL_OP_CIPHER_SERVER_PREFERENCE);
 	SSL_CTX_set_num_tickets(s->ctx, 0);
@@ -159,8 +161,9 @@ new_tls(struct tls_server *server, const struct stream *s, struct str first,
 }
 
 struct tls_start *
-tls_accept(struct tls_server *server, struct loop *l, struct stream *s, struct str first,
+tls_accept(struct tls_server *server, struct stream *s, struct str first,
     struct leaf *leaf, msec timeout_ms, tls_done *done, void *arg)
 {
-	return tls_shake(new_tls(server, s, first, leaf), l, s, timeout_ms, done, arg);
+	return tls_shake(
+	    new_tls(server, s, first, leaf), server->chores, s, timeout_ms, done, arg);
 }

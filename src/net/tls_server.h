@@ -14,7 +14,7 @@
 
 struct tls_server;
 
-struct tls_server *tls_server_new(void);
+struct tls_server *tls_server_new(struct chores *cs);
 void tls_server_free(struct tls_server *s); /* after all its streams; NULL is fine */
 
 /*
@@ -22,7 +22,7 @@ void tls_server_free(struct tls_server *s); /* after all its streams; NULL is fi
  * the client has seen the certificate and wants none of it; ERR_INVALID: what it sent is
  * no TLS that is spoken here; ERR_IO: it went away.
  */
-struct tls_start *tls_accept(struct tls_server *server, struct loop *l, struct stream *s,
+struct tls_start *tls_accept(struct tls_server *server, struct stream *s,
     struct str first, struct leaf *leaf, msec timeout_ms, tls_done *done, void *arg);
 
 #endif

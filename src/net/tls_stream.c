@@ -26,12 +26,18 @@
 
 struct tls_start {
 	struct tls *tls;
-	struct loop *loop;
-	struct stream *stream;
+	struct stream *stream; /* NULL: cancelled while a step was being worked at */
+	struct stream_left left;
 	struct timer deadline;
+	bool is_late;      /* it came while a step was being worked at */
 	struct chore step; /* what a handshake computes takes long */
 	tls_done *done;
 	void *arg;
+
+	/* What the last step came to: */
+	bool is_over;
+	int err;
+	const char *why;
 };
 
 static struct tls *
@@ -218,6 +224,8 @@ tls_shut(struct stream *s)
 static void
 free_tls(struct tls *t)
 {
+	if (t->role->gone != NULL)
+		t->role->gone(t);
 	SSL_free(t->ssl);
 	free(t);
 }
@@ -286,6 +294,52 @@ tls_stream_init(struct tls *t, SSL *ssl, const struct tls_role *role)
 	SSL_set_msg_callback_arg(ssl, t);
 }
 
+/* ---- one step, beside the loop ---- */
+
+static void
+come_to(struct tls_start *h, int err, const char *why)
+{
+	h->is_over = true;
+	h->err = err;
+	h->why = why;
+}
+
+static void
+refuse(struct tls_start *h)
+{
+	const struct tls_role *role = h->tls->role;
+	const char *why = NULL;
+	int err = role->why(h->tls, &why);
+
+	ERR_clear_error();
+	if (is_chattering(h->tls))
+		come_to(h, ERR_INVALID, "the handshake comes in too many records");
+	else
+		come_to(h, err, why != NULL ? why : role->left);
+}
+
+/* Of the stream it has the socket alone, and what TLS there is below. */
+static void
+shake(void *arg)
+{
+	struct tls_start *h = arg;
+	SSL *ssl = h->tls->ssl;
+	const char *fault;
+	int result, why;
+
+	ERR_clear_error();
+	if ((result = SSL_do_handshake(ssl)) == 1) {
+		fault = h->tls->role->fault(ssl);
+		come_to(h, fault == NULL ? 0 : ERR_IO, fault);
+		return;
+	}
+	why = SSL_get_error(ssl, result);
+	if (is_chattering(h->tls) ||
+	    (why != SSL_ERROR_WANT_READ && why != SSL_ERROR_WANT_WRITE))
+		refuse(h);
+	ERR_clear_error(); /* the queue is the thread's */
+}
+
 /* ---- shaking hands ---- */
 
 static void
@@ -296,7 +350,7 @@ finish(struct tls_start *h, int err, const char *why)
 	void *arg = h->arg;
 
 	timer_clear(&h->deadline);
-	chore_clear(&h->step);
+	(void)chore_clear(&h->step); /* none is being worked at */
 	s->notify = NULL;
 	if (err == 0) {
 		s->ops = &h->tls->ops;
@@ -313,48 +367,38 @@ finish(struct tls_start *h, int err, const char *why)
 }
 
 static void
+drop(struct tls_start *h)
+{
+	free_tls(h->tls);
+	free(h);
+}
+
+static void
+on_step(void *arg)
+{
+	struct tls_start *h = arg;
+
+	if (h->stream == NULL) {
+		struct stream_left left = h->left;
+
+		drop(h); /* it is above what was left */
+		stream_left_close(&left);
+	} else if (h->is_over) {
+		finish(h, h->err, h->why);
+	} else if (h->is_late) {
+		finish(h, ERR_TIMEOUT, h->tls->role->late);
+	}
+}
+
+static void
 on_deadline(void *arg)
 {
 	struct tls_start *h = arg;
 
-	finish(h, ERR_TIMEOUT, h->tls->role->late);
-}
-
-static void
-refuse(struct tls_start *h)
-{
-	const struct tls_role *role = h->tls->role;
-	const char *why = NULL;
-	int err = role->why(h->tls, &why);
-
-	ERR_clear_error();
-	if (is_chattering(h->tls)) {
-		finish(h, ERR_INVALID, "the handshake comes in too many records");
-		return;
-	}
-	finish(h, err, why != NULL ? why : role->left);
-}
-
-static void
-shake(void *arg)
-{
-	struct tls_start *h = arg;
-	SSL *ssl = h->tls->ssl;
-	const char *fault;
-	int result;
-
-	ERR_clear_error();
-	result = SSL_do_handshake(ssl);
-	if (result != 1) {
-		int why = SSL_get_error(ssl, result);
-
-		if (is_chattering(h->tls) ||
-		    (why != SSL_ERROR_WANT_READ && why != SSL_ERROR_WANT_WRITE))
-			refuse(h);
-		return;
-	}
-	fault = h->tls->role->fault(ssl);
-	finish(h, fault == NULL ? 0 : ERR_IO, fault);
+	if (chore_clear(&h->step))
+		finish(h, ERR_TIMEOUT, h->tls->role->late);
+	else
+		h->is_late = true;
 }
 
 static void
@@ -363,22 +407,20 @@ on_handshake(void *arg, unsigned what)
 	struct tls_start *h = arg;
 
 	(void)what;
-	loop_chore(h->loop, &h->step);
+	chore_ask(&h->step);
 }
 
 struct tls_start *
-tls_shake(struct tls *t, struct loop *l, struct stream *s, msec timeout_ms,
+tls_shake(struct tls *t, struct chores *cs, struct stream *s, msec timeout_ms,
     tls_done *done, void *arg)
 {
 	struct tls_start *h = mem_zalloc(sizeof(*h));
 
 	t->below = s->ops->is_plain ? NULL : tls_of(s);
-	*h = (struct tls_start){
-		.tls = t, .loop = l, .stream = s, .done = done, .arg = arg
-	};
+	*h = (struct tls_start){ .tls = t, .stream = s, .done = done, .arg = arg };
 	timer_init(&h->deadline, on_deadline, h);
-	chore_init(&h->step, shake, h);
-	timer_set(l, &h->deadline, timeout_ms);
+	chore_init(&h->step, cs, shake, on_step, h);
+	timer_set(chores_loop(cs), &h->deadline, timeout_ms);
 	stream_attach(s, on_handshake, h);
 	stream_kick(s);
 	return h;
@@ -390,8 +432,11 @@ tls_cancel(struct tls_start *h)
 	if (h == NULL)
 		return;
 	timer_clear(&h->deadline);
-	chore_clear(&h->step);
 	h->stream->notify = NULL;
-	free_tls(h->tls);
-	free(h);
+	if (chore_clear(&h->step)) {
+		drop(h);
+		return;
+	}
+	h->left = stream_leave(h->stream);
+	h->stream = NULL;
 }

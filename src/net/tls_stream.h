@@ -2,14 +2,15 @@
  * tls_stream.h - TLS on a stream, whichever end of it weir is
  *
  * What tls.c (towards an origin) and tls_server.c (towards a client) share: the calls of
- * a stream over an SSL, and a handshake under a deadline.  A stream that speaks TLS
- * already may speak another one within.  Belongs to one worker.
+ * a stream over an SSL, and a handshake under a deadline, whose steps are chores.  A
+ * stream that speaks TLS already may speak another one within.  Belongs to one worker.
  */
 #ifndef WEIR_NET_TLS_STREAM_H
 #define WEIR_NET_TLS_STREAM_H
 
 #include <openssl/types.h>
 
+#include "base/chore.h"
 #include "net/stream.h"
 
 struct tls;
@@ -23,18 +24,23 @@ struct tls_start; /* a handshake under way */
  */
 typedef void tls_done(void *arg, int err, const char *why);
 
-void tls_cancel(struct tls_start *t); /* the stream is to be closed; NULL is fine */
+/*
+ * The stream is to be closed, and may be already: one that a step is being worked at is
+ * closed when that has ended.  NULL is fine.
+ */
+void tls_cancel(struct tls_start *t);
 bool stream_is_tls(const struct stream *s);
 
-/* What one end does differently. */
+/* What one end does differently; fault and why are asked beside the loop. */
 struct tls_role {
 	const char *late; /* the operator's words when the deadline comes */
 	const char *left; /* and when the peer went away without any */
 	/* After the handshake: why it is not good enough (static), or NULL. */
 	const char *(*fault)(SSL *ssl);
-	/* After one that failed: an error of err.h, and its words. */
+	/* After one that failed: an error of err.h, and its words (static). */
 	int (*why)(struct tls *t, const char **text);
 	void (*failed)(struct tls *t); /* or NULL */
+	void (*gone)(struct tls *t);   /* before it is freed; or NULL */
 };
 
 /* What hangs on a stream: its ops are this one's, so that a plain stream pays nothing.
@@ -55,7 +61,7 @@ void tls_stream_options(SSL_CTX *ctx);
 BIO *tls_stream_bio(const struct stream *s);
 /* `t` is allocated with mem_zalloc() and freed with the stream; takes the SSL. */
 void tls_stream_init(struct tls *t, SSL *ssl, const struct tls_role *role);
-struct tls_start *tls_shake(struct tls *t, struct loop *l, struct stream *s,
+struct tls_start *tls_shake(struct tls *t, struct chores *cs, struct stream *s,
     msec timeout_ms, tls_done *done, void *arg);
 
 #endif

@@ -9,10 +9,10 @@
 #include "net/mint.h"
 #include "net/relay.h"
 #include "net/resolver.h"
+#include "net/tls.h"
 #include "net/tls_server.h"
 #include "proxy/origin.h"
 #include "proxy/snapshot.h"
-#include "proxy/tls_home.h"
 #include "proxy/trail.h"
 #include "state/coined.h"
 #include "state/limits.h"
@@ -31,7 +31,8 @@ struct engine {
 	struct pipes *pipes;
 	struct origins origins;
 	struct origins providers;      /* the gateway's, of the present configuration */
-	struct tls_home *tls;          /* towards origins; NULL: there are none */
+	struct chores *chores;         /* steps of handshakes */
+	struct tls_client *tls;        /* towards origins; NULL: there are none */
 	struct tls_server *tls_server; /* towards clients, in place of origins */
 	struct mint *mint;             /* shared: the certificates for that */
 	struct journal *journal;       /* shared by all workers */

@@ -194,8 +194,8 @@ shake(struct conn *c)
 	struct snapshot *s = c->e->snapshot;
 
 	count_add(COUNT_TLS_CLIENTS, 1);
-	c->shaking = tls_accept(c->e->tls_server, c->e->loop, &c->client, STR_NONE,
-	    s->own, s->settings->limits_hello_timeout, on_secured, c);
+	c->shaking = tls_accept(c->e->tls_server, &c->client, STR_NONE, s->own,
+	    s->settings->limits_hello_timeout, on_secured, c);
 	return WAIT;
 }
 

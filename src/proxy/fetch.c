@@ -266,9 +266,9 @@ shake(struct fetch *f)
 		finish(f, ERR_UNVERIFIED);
 		return;
 	}
-	f->origin->tls = tls_home_ref(f->e->tls);
-	f->shaking = tls_start(f->origin->tls->client, f->e->loop, &f->origin->stream,
-	    &f->order.host, f->order.port, time_left(f), on_shaken, f);
+	f->origin->is_secure = true;
+	f->shaking = tls_start(f->e->tls, &f->origin->stream, &f->order.host,
+	    f->order.port, time_left(f), on_shaken, f);
 }
 
 static void
@@ -308,7 +308,6 @@ reach(struct fetch *f, const struct vetted *to)
 	};
 
 	f->origin = origin_new();
-	order.below = &f->origin->below;
 	f->reach =
 	    reach_start(f->e, f->snapshot, &order, &f->origin->stream, on_reached, f);
 }

@@ -484,10 +484,9 @@ gate_shake(struct conn *c)
 	    r->is_https && c->origin->is_reused ? ASSURE_ORIGIN : ASSURE_ADDRESS;
 	if (!r->is_https || c->origin->is_reused)
 		return NEXT;
-	c->origin->tls = tls_home_ref(c->e->tls);
-	c->shaking =
-	    tls_start(c->origin->tls->client, c->e->loop, &c->origin->stream, &r->host,
-		r->port, c->x->snapshot->settings->limits_connect_timeout, on_shaken, c);
+	c->origin->is_secure = true;
+	c->shaking = tls_start(c->e->tls, &c->origin->stream, &r->host, r->port,
+	    c->x->snapshot->settings->limits_connect_timeout, on_shaken, c);
 	return WAIT;
 }
 

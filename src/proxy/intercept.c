@@ -59,10 +59,9 @@ intercept_prove(struct conn *c)
 {
 	const struct exchange *x = c->outer;
 
-	c->origin->tls = tls_home_ref(c->e->tls);
-	c->shaking = tls_start(c->origin->tls->client, c->e->loop, &c->origin->stream,
-	    &x->ask.host, x->ask.port, x->snapshot->settings->limits_connect_timeout,
-	    on_proved, c);
+	c->origin->is_secure = true;
+	c->shaking = tls_start(c->e->tls, &c->origin->stream, &x->ask.host, x->ask.port,
+	    x->snapshot->settings->limits_connect_timeout, on_proved, c);
 	return WAIT;
 }
 
@@ -136,9 +135,8 @@ on_accepted(void *arg, int err, const char *why)
 enum next
 intercept_accept(struct conn *c)
 {
-	c->shaking = tls_accept(c->e->tls_server, c->e->loop, &c->client,
-	    buf_view(&c->rq->in), c->leaf,
-	    c->outer->snapshot->settings->limits_hello_timeout, on_accepted, c);
+	c->shaking = tls_accept(c->e->tls_server, &c->client, buf_view(&c->rq->in),
+	    c->leaf, c->outer->snapshot->settings->limits_hello_timeout, on_accepted, c);
 	leaf_unref(c->leaf);
 	c->leaf = NULL;
 	conn_drop_request(c);

@@ -75,9 +75,6 @@ origin_close(struct loop *l, struct origin *o)
 		return;
 	assert(o->pool == NULL);
 	stream_close(&o->stream);
-	tls_home_unref(o->tls);
-	tls_home_unref(o->below);
-	o->tls = o->below = NULL;
 	loop_free_later(l, free, o);
 }
 

@@ -8,18 +8,16 @@
 #ifndef WEIR_PROXY_ORIGIN_H
 #define WEIR_PROXY_ORIGIN_H
 
+#include "base/addr.h"
 #include "base/map.h"
 #include "net/stream.h"
-#include "proxy/tls_home.h"
 
 struct vetted;
 
 struct origin {
 	struct stream stream;
-	struct tls_home *tls; /* what its TLS belongs to; NULL: it is plain */
-	/* The same of the TLS with a parent proxy, all of it goes through; or NULL. */
-	struct tls_home *below;
 	struct endpoint to;   /* the address dialled */
+	bool is_secure;       /* TLS with the origin itself was begun */
 	bool is_reused;       /* has carried a message before */
 	bool is_parents;      /* a parent proxy brings it there */
 	struct origins *pool; /* while kept, else NULL */

@@ -161,7 +161,7 @@ stage_open(struct conn *c)
 
 	if (!x->ask.has_request)
 		return NEXT;
-	if (!exchange_inject(x, c->origin->tls != NULL))
+	if (!exchange_inject(x, c->origin->is_secure))
 		return answer_refuse(c, x->reason);
 	return x->injection.how != NULL ? opening_stage(c) : NEXT;
 }

@@ -30,7 +30,6 @@ struct reach {
 	struct lookup *lookup;
 	struct dial *dial;
 	struct tls_start *shaking;
-	struct tls_home **below;
 	struct stream *into;
 	struct buf up;   /* not taken yet */
 	struct buf down; /* of its answer's head, over TLS */
@@ -307,10 +306,8 @@ shake(struct reach *r)
 {
 	const struct parent *p = parent_of(r);
 
-	if (*r->below == NULL)
-		*r->below = tls_home_ref(r->e->tls);
-	r->shaking = tls_start((*r->below)->client, r->e->loop, r->into, &p->host,
-	    p->port, time_left(r), on_secure, r);
+	r->shaking =
+	    tls_start(r->e->tls, r->into, &p->host, p->port, time_left(r), on_secure, r);
 }
 
 static void
@@ -383,7 +380,6 @@ reach_start(struct engine *e, struct snapshot *s, const struct reach_order *orde
 	r->arg = arg;
 	buf_init(&r->up, ASK_MAX);
 	buf_init(&r->down, ANSWER_MAX + 1);
-	r->below = order->below;
 	timer_init(&r->deadline, on_deadline, r);
 	if (!parent_takes(s->parent, order->host, order->to)) {
 		assert(order->to != NULL);

@@ -19,8 +19,6 @@ struct reach_order {
 	/* NULL: the name is the parent's to look up; outlives the reach */
 	const struct vetted *to;
 	struct str asker; /* answers for looking up the parent; borrowed for the start */
-	/* Where what the parent's TLS belongs to is left, until `into` is closed. */
-	struct tls_home **below;
 	msec timeout_ms;
 };
 

@@ -255,7 +255,6 @@ stage_dial_new(struct conn *c)
 
 	exchange_dialling(x);
 	c->dialled = origin_new();
-	order.below = &c->dialled->below;
 	c->reach =
 	    reach_start(c->e, x->snapshot, &order, &c->dialled->stream, on_reached, c);
 	return WAIT;

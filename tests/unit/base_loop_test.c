@@ -240,65 +240,6 @@ test_freeing_the_loop_runs_what_is_left(void **state)
 	assert_false(timer_is_set(&t));
 }
 
-#define CHORES 20
-
-struct toil {
-	struct loop *loop;
-	struct chore chore[CHORES], never;
-	int done, done_before_the_letter;
-};
-
-static void
-on_meanwhile(void *arg)
-{
-	struct toil *t = arg;
-
-	t->done_before_the_letter = t->done;
-}
-
-static void
-on_never(void *arg)
-{
-	(void)arg;
-	fail();
-}
-
-/* As long as more than one turn has for all of them. */
-static void
-on_chore(void *arg)
-{
-	struct toil *t = arg;
-	usec until = clock_mono_us() + 300;
-
-	while (clock_mono_us() < until)
-		;
-	if (t->done == 0) {
-		loop_post(t->loop, on_meanwhile, t);
-		chore_clear(&t->never);
-	}
-	if (++t->done == CHORES)
-		loop_stop(t->loop);
-}
-
-static void
-test_what_takes_long_lets_in_what_comes_meanwhile(void **state)
-{
-	struct toil t = { .loop = loop_new() };
-
-	(void)state;
-	for (int i = 0; i < CHORES; i++) {
-		chore_init(&t.chore[i], on_chore, &t);
-		loop_chore(t.loop, &t.chore[i]);
-		loop_chore(t.loop, &t.chore[i]); /* once all the same */
-	}
-	chore_init(&t.never, on_never, &t);
-	loop_chore(t.loop, &t.never);
-	loop_run(t.loop);
-	assert_int_equal(t.done, CHORES);
-	assert_int_equal(t.done_before_the_letter, 1);
-	loop_free(t.loop);
-}
-
 struct wait {
 	struct loop *loop;
 	struct timer timer;
@@ -438,7 +379,6 @@ main(void)
 		cmocka_unit_test(test_what_is_freed_later_goes_when_this_turn_is_done),
 		cmocka_unit_test(
 		    test_who_posts_to_itself_for_ever_lets_timers_and_letters_in),
-		cmocka_unit_test(test_what_takes_long_lets_in_what_comes_meanwhile),
 		cmocka_unit_test(test_freeing_the_loop_runs_what_is_left),
 		cmocka_unit_test(test_timers_fire_in_real_time_and_never_early),
 		cmocka_unit_test(

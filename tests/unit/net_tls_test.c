@@ -7,6 +7,8 @@
 #include <openssl/x509v3.h>
 #include <pthread.h>
 #include <signal.h>
+#include <stdatomic.h>
+#include <unistd.h>
 
 #include "base/count.h"
 #include "base/err.h"
@@ -153,6 +155,7 @@ serve(void *arg)
 
 struct world {
 	struct loop *loop;
+	struct chores *chores;
 	struct identity root, leaf;
 	SSL_CTX *served;
 	char path[64];
@@ -174,6 +177,8 @@ world_init(struct world *w, const char *names, long valid_s)
 	int fd;
 
 	*w = (struct world){ .loop = loop_new(), .path = "/tmp/net_tls_test.XXXXXX" };
+	w->chores = chores_new(w->loop);
+	assert_int_equal(chores_start(w->chores), 0);
 	w->root = identity_of(NULL, NULL, 86400);
 	w->leaf = identity_of(names, &w->root, valid_s);
 	assert_true((fd = mkstemp(w->path)) >= 0);
@@ -181,7 +186,7 @@ world_init(struct world *w, const char *names, long valid_s)
 	PEM_write_X509(f, w->root.cert);
 	fclose(f);
 	assert_non_null(w->roots = roots_load(w->path));
-	w->client = tls_client_new(w->roots);
+	w->client = tls_client_new(w->roots, w->chores);
 	w->served = SSL_CTX_new(TLS_server_method());
 	SSL_CTX_use_certificate(w->served, w->leaf.cert);
 	SSL_CTX_use_PrivateKey(w->served, w->leaf.key);
@@ -190,7 +195,10 @@ world_init(struct world *w, const char *names, long valid_s)
 static void
 world_fini(struct world *w)
 {
+	chores_stop(w->chores);
+	loop_settle(w->loop);
 	tls_client_free(w->client);
+	chores_free(w->chores);
 	roots_unref(w->roots);
 	SSL_CTX_free(w->served);
 	identity_fini(&w->leaf);
@@ -236,8 +244,7 @@ begin(struct world *w, const char *name, enum manners manners, msec timeout)
 	assert_int_equal(pthread_create(&w->server.thread, NULL, serve, &w->server), 0);
 	stream_open(&w->stream, w->loop, fd[0], NULL, NULL);
 	w->err = 1;
-	w->start =
-	    tls_start(w->client, w->loop, &w->stream, &host, 443, timeout, on_done, w);
+	w->start = tls_start(w->client, &w->stream, &host, 443, timeout, on_done, w);
 	assert_int_equal(w->err, 1); /* never inside start */
 }
 
@@ -356,7 +363,7 @@ test_somebody_elses_root_is_not_trusted(void **state)
 	world_init(&w, "DNS:a.test", 3600);
 	world_init(&other, "DNS:a.test", 3600);
 	tls_client_free(w.client);
-	w.client = tls_client_new(other.roots);
+	w.client = tls_client_new(other.roots, w.chores);
 	assert_int_equal(shake(&w, "a.test", ECHO), ERR_UNVERIFIED);
 	end(&w);
 	world_fini(&w);
@@ -392,10 +399,98 @@ test_a_cancelled_handshake_says_nothing(void **state)
 	begin(&w, "a.test", SILENT, 50);
 	turn(w.loop);
 	tls_cancel(w.start);
+	run_for(w.loop, 120); /* what was cancelled in a step is closed after it */
 	end(&w);
-	run_for(w.loop, 120);
 	assert_int_equal(w.err, 1);
 	tls_cancel(NULL);
+	world_fini(&w);
+}
+
+/* Others' work, which the handshake's step stands behind. */
+struct busy {
+	struct chore chore;
+	atomic_bool may_end;
+};
+
+static void
+on_busy(void *arg)
+{
+	struct busy *b = arg;
+
+	while (!atomic_load(&b->may_end))
+		usleep(100);
+}
+
+static void
+on_idle(void *arg)
+{
+	(void)arg;
+}
+
+/* Cancelled when its step is handed over, and not back. */
+static void
+cancel_in_a_step(struct world *w, struct busy *b)
+{
+	*b = (struct busy){ .may_end = false };
+	chore_init(&b->chore, w->chores, on_busy, on_idle, b);
+	chore_ask(&b->chore);
+	begin(w, "a.test", SILENT, 50);
+	turn(w->loop);
+	tls_cancel(w->start);
+	assert_int_equal(w->stream.fd, -1);
+	atomic_store(&b->may_end, true);
+}
+
+static void
+test_what_is_cancelled_in_a_step_is_closed_after_it(void **state)
+{
+	struct world w;
+	struct busy b;
+
+	(void)state;
+	world_init(&w, "DNS:a.test", 3600);
+	cancel_in_a_step(&w, &b);
+	tls_client_free(w.client); /* a reload: the step has it yet */
+	w.client = tls_client_new(w.roots, w.chores);
+	run_for(w.loop, 120);
+	end(&w); /* the server has seen the end */
+	assert_int_equal(w.err, 1);
+	world_fini(&w);
+}
+
+static void
+test_what_is_cancelled_in_a_step_is_closed_when_all_ends(void **state)
+{
+	struct world w;
+	struct busy b;
+
+	(void)state;
+	world_init(&w, "DNS:a.test", 3600);
+	cancel_in_a_step(&w, &b);
+	chores_stop(w.chores);
+	loop_settle(w.loop);
+	end(&w);
+	assert_int_equal(w.err, 1);
+	world_fini(&w);
+}
+
+static void
+test_a_time_out_comes_though_its_step_is_handed_over(void **state)
+{
+	struct world w;
+	struct busy b = { .may_end = false };
+
+	(void)state;
+	world_init(&w, "DNS:a.test", 3600);
+	chore_init(&b.chore, w.chores, on_busy, on_idle, &b);
+	chore_ask(&b.chore);
+	begin(&w, "a.test", SILENT, 50);
+	run_for(w.loop, 120);
+	assert_int_equal(w.err, 1); /* it waits for the step */
+	atomic_store(&b.may_end, true);
+	wait_for_stop(w.loop);
+	assert_int_equal(w.err, ERR_TIMEOUT);
+	end(&w);
 	world_fini(&w);
 }
 
@@ -525,6 +620,10 @@ main(void)
 		cmocka_unit_test(test_somebody_elses_root_is_not_trusted),
 		cmocka_unit_test(test_what_is_no_handshake_is_told),
 		cmocka_unit_test(test_a_cancelled_handshake_says_nothing),
+		cmocka_unit_test(test_what_is_cancelled_in_a_step_is_closed_after_it),
+		cmocka_unit_test(
+		    test_what_is_cancelled_in_a_step_is_closed_when_all_ends),
+		cmocka_unit_test(test_a_time_out_comes_though_its_step_is_handed_over),
 		cmocka_unit_test(test_an_end_without_goodbye_is_broken),
 		cmocka_unit_test(test_the_next_connection_resumes_the_session),
 		cmocka_unit_test(test_what_tls_says_for_itself_is_passed_over),
