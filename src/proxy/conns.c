@@ -22,9 +22,15 @@ is_flow(const struct conn *c)
 static bool
 is_still_allowed(struct conn *c)
 {
-	return (c->outer == NULL || exchange_rejudge(c->outer, c->e->snapshot, 0)) &&
-	       (!is_flow(c) ||
-		   exchange_rejudge(c->x, c->e->snapshot, conn_tally(c, c->x).up));
+	if (c->outer != NULL && !exchange_rejudge(c->outer, c->e->snapshot, 0))
+		return false;
+	if (!is_flow(c))
+		return true;
+	if (!exchange_rejudge(c->x, c->e->snapshot, conn_tally(c, c->x).up))
+		return false;
+	if (c->forward != NULL)
+		forward_moved(c->forward);
+	return true;
 }
 
 static void

@@ -421,6 +421,16 @@ is_address_open(const struct ruleset *rules, const struct facts *f,
 	return match_address(rules, f, in, a, 1, place, &out, v, NULL);
 }
 
+/* What flows unseen, bytes or messages, cannot be seen any more. */
+static bool
+is_too_late(const struct exchange *x, const struct verdict *v)
+{
+	if ((x->flags & FLAG_WEBSOCKET) != 0 && x->verdict.dlp == DLP_NONE &&
+	    v->dlp != DLP_NONE)
+		return true;
+	return v->needs_sight && (x->flags & FLAG_INTERCEPTED) == 0;
+}
+
 /* The same three questions under the new rules, for the address in use. */
 static bool
 judge_again(const struct exchange *x, const struct snapshot *s, struct admitted *in,
@@ -444,8 +454,7 @@ judge_again(const struct exchange *x, const struct snapshot *s, struct admitted 
 	if (x->first.protocols == PROTOCOL_HTTP && !x->ask.has_request)
 		return (in->protocols & PROTOCOL_HTTP) != 0;
 	match_judge(rules, &f, a, at, &s->place, v, NULL);
-	/* what flows unseen cannot be seen any more */
-	return v->allow && (!v->needs_sight || (x->flags & FLAG_INTERCEPTED) != 0);
+	return v->allow && !is_too_late(x, v);
 }
 
 static void

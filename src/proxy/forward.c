@@ -29,6 +29,14 @@ forward_tally(const struct forward *f)
 }
 
 void
+forward_moved(struct forward *f)
+{
+	const struct exchange *x = f->x;
+
+	sieve_change(&f->sieve, x->snapshot->redactor, x->snapshot->held, x->verdict.dlp);
+}
+
+void
 forward_cancel(struct forward *f)
 {
 	struct tally passed = forward_tally(f);

@@ -63,6 +63,9 @@ void forward_start(struct forward *f, struct engine *e, struct exchange *x,
     bool is_pinned, forward_done *done, void *arg);
 /* What has passed and is not in x yet. */
 struct tally forward_tally(const struct forward *f);
+/* A websocket's exchange was judged again, and x->snapshot is another: what it carries is
+ * looked at as that one says. */
+void forward_moved(struct forward *f);
 void forward_cancel(struct forward *f); /* frees what it holds; done() does not run */
 
 #endif

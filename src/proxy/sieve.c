@@ -25,6 +25,15 @@ sieve_fini(struct sieve *s)
 	buf_fini(&s->body);
 }
 
+void
+sieve_change(struct sieve *s, const struct redactor *redactor, const struct known *known,
+    enum dlp dlp)
+{
+	s->redactor = redactor;
+	s->known = known;
+	s->dlp = dlp;
+}
+
 bool
 sieve_looks(const struct sieve *s)
 {

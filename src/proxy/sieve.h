@@ -34,6 +34,9 @@ struct sieve {
 void sieve_init(struct sieve *s, const struct redactor *redactor,
     const struct known *known, enum dlp dlp);
 void sieve_fini(struct sieve *s);
+/* What comes now is looked at with these, as is what was not given out. */
+void sieve_change(struct sieve *s, const struct redactor *redactor,
+    const struct known *known, enum dlp dlp);
 
 /* Is one of the secrets that weir holds in a text that is whole?  known may be NULL. */
 bool sieve_holds(const struct known *known, struct str text);
