@@ -183,8 +183,8 @@ main(int argc, char **argv)
 	struct worst worst = { 0 };
 
 	if (argc > 4 && strcmp(argv[1], "--search") == 0) {
-		slow_search(r, (unsigned)atoi(argv[2]), atof(argv[3]), argv[4], argv + 5,
-		    argc - 5);
+		slow_search(r, (unsigned)strtoul(argv[2], NULL, 10),
+		    strtod(argv[3], NULL), argv[4], argv + 5, argc - 5);
 		redactor_free(r);
 		return 0;
 	}

@@ -33,24 +33,32 @@ put_words(struct buf *to, const char *const *words)
 		    words[i]);
 }
 
+static const struct option *
+find_option(const struct option *longs, int c)
+{
+	while (longs->name != NULL && longs->val != c)
+		longs++;
+	assert(longs->name != NULL);
+	return longs;
+}
+
 int
 usage_refuse_value(const char *command, const struct option *longs,
     const struct usage_value *values, int c)
 {
+	const struct option *o = find_option(longs, c);
 	struct buf takes;
 
-	while (longs->name != NULL && longs->val != c)
-		longs++;
 	while (values->option != 0 && values->option != c)
 		values++;
-	assert(longs->name != NULL && values->option != 0);
+	assert(values->option != 0);
 	buf_init(&takes, 4096);
 	if (values->words != NULL)
 		put_words(&takes, values->words);
 	else
 		buf_text(&takes, values->what);
 	int code = usage_refuse(
-	    command, "--%s takes %s, not %s", longs->name, buf_cstr(&takes), optarg);
+	    command, "--%s takes %s, not %s", o->name, buf_cstr(&takes), optarg);
 	buf_fini(&takes);
 	return code;
 }
@@ -58,11 +66,9 @@ usage_refuse_value(const char *command, const struct option *longs,
 uint64_t
 usage_given(const struct option *longs, int c)
 {
-	size_t i = 0;
+	ptrdiff_t i = find_option(longs, c) - longs;
 
-	while (longs[i].name != NULL && longs[i].val != c)
-		i++;
-	assert(longs[i].name != NULL && i < 64);
+	assert(i < 64);
 	return UINT64_C(1) << i;
 }
 
@@ -70,16 +76,11 @@ int
 usage_check_users(const char *command, const char *word, unsigned bit,
     const struct option *longs, const struct usage_users *users, uint64_t given)
 {
-	for (; users->option != 0; users++) {
-		const struct option *o = longs;
-
-		if ((users->words & bit) != 0 ||
-		    (given & usage_given(longs, users->option)) == 0)
-			continue;
-		while (o->val != users->option)
-			o++;
-		return usage_refuse(command, "%s takes no --%s", word, o->name);
-	}
+	for (; users->option != 0; users++)
+		if ((users->words & bit) == 0 &&
+		    (given & usage_given(longs, users->option)) != 0)
+			return usage_refuse(command, "%s takes no --%s", word,
+			    find_option(longs, users->option)->name);
 	return EXIT_YES;
 }
 
