@@ -50,6 +50,7 @@ struct control {
 	struct sums *sums;
 	struct names *names; /* or NULL */
 	struct sessions *sessions;
+	uint64_t upload_changes; /* of theirs, that workers were told of */
 	struct tokens *tokens;
 	struct ledger *ledger; /* NULL: nobody could have a session */
 	struct mint *mint;
@@ -182,11 +183,25 @@ on_look(void *arg)
 	timer_set(c->loop, &c->look, LOOK_EVERY);
 }
 
+/* A newer token may say another cap than what is open was judged by. */
+static void
+look_at_caps(struct control *c)
+{
+	uint64_t changes = sessions_upload_changes(c->sessions);
+
+	if (changes == c->upload_changes)
+		return;
+	c->upload_changes = changes;
+	for (size_t i = 0; i < c->nworker; i++)
+		worker_recap(c->worker[i]);
+}
+
 static void
 on_sent(void *arg)
 {
 	struct control *c = arg;
 
+	look_at_caps(c);
 	sent_tell(c->uploads, c->ledger, c->loop);
 	timer_set(c->loop, &c->sent, SENT_EVERY_MS);
 }

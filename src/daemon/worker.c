@@ -210,6 +210,18 @@ worker_reload(struct worker *w, struct snapshot *s)
 }
 
 static void
+recap(void *arg)
+{
+	conns_recap(arg);
+}
+
+void
+worker_recap(struct worker *w)
+{
+	loop_post(w->engine.loop, recap, &w->engine);
+}
+
+static void
 drain(void *arg)
 {
 	struct worker *w = arg;

@@ -41,6 +41,7 @@ void worker_hear(struct worker *w, int fd, const struct door *door);
 int worker_start(struct worker *w) MUST_CHECK; /* 0, or the errno that says why not */
 /* Any thread, after start: */
 void worker_reload(struct worker *w, struct snapshot *s); /* takes its own reference */
+void worker_recap(struct worker *w);                      /* conns_recap() */
 void worker_drain(struct worker *w);
 void worker_stop(struct worker *w); /* now: connections are cut, records written */
 /* After it is empty: ends the thread and frees all. */

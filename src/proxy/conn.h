@@ -108,6 +108,7 @@ struct conn {
 	struct exchange
 	    *outer;         /* the CONNECT whose tunnel carries requests that weir sees */
 	struct caller *who; /* the identity last seen, and its seat; or NULL */
+	int64_t upload;     /* what who's family may send to a host, as it was judged */
 	struct timer until; /* who's deadline */
 	struct ledger_op *asked;
 	enum next (*counted)(struct conn *c); /* is told when that is what was sent */

@@ -136,6 +136,23 @@ conns_rejudge(struct engine *e)
 }
 
 void
+conns_recap(struct engine *e)
+{
+	struct list *at;
+
+	list_each(at, &e->conns)
+	{
+		struct conn *c = list_entry(at, struct conn, link);
+		int64_t upload = c->who == NULL ? 0 : session_upload(c->who->session);
+		if (c->who == NULL || upload == c->upload)
+			continue;
+		c->upload = upload;
+		c->needs_judging = true;
+	}
+	judge_slice(e);
+}
+
+void
 conns_drain(struct engine *e)
 {
 	struct list *at, *next;

@@ -15,5 +15,7 @@ struct conn;
 void conns_end(struct conn *c, enum reason reason, const char *why);
 /* Open tunnels are judged again under e->snapshot, a slice each loop turn. */
 void conns_rejudge(struct engine *e);
+/* The same for those alone whose tokens let them send another amount than before. */
+void conns_recap(struct engine *e);
 
 #endif

@@ -190,6 +190,7 @@ sit_down(
 
 	gather_kin(&of);
 	of.writer = writer_of(c, s);
+	c->upload = session_upload(s);
 	/* before the old seat is left: whoever ends the session meanwhile finds one */
 	struct caller *who = caller_new(&of, ask, c->e->loop, on_ended, c, &why);
 	conn_leave(c);

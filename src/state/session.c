@@ -50,9 +50,13 @@ set_limits(
 		[LIMIT_UPLOAD] = l->upload,
 	};
 
+	int64_t upload = atomic_load(&s->limit[LIMIT_UPLOAD]);
+
 	for (size_t i = 0; i < LIMITS; i++)
 		atomic_store(&s->limit[i],
 		    is_newer ? limit[i] : lower(limit[i], atomic_load(&s->limit[i])));
+	if (atomic_load(&s->limit[LIMIT_UPLOAD]) != upload)
+		atomic_fetch_add(&s->all->uploads, 1);
 	atomic_store(&s->vm_ms, is_newer ? vm_ms : lower(vm_ms, atomic_load(&s->vm_ms)));
 }
 
@@ -428,6 +432,12 @@ session_upload(const struct session *s)
 	for (; s != NULL; s = s->parent)
 		least = lower(least, atomic_load(&s->limit[LIMIT_UPLOAD]));
 	return least;
+}
+
+uint64_t
+sessions_upload_changes(const struct sessions *all)
+{
+	return atomic_load(&all->uploads);
 }
 
 /* ---- exchanges */

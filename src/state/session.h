@@ -123,6 +123,8 @@ struct session_limits session_limits(struct session *s, struct str turn);
 
 /* Bytes it may send to one host: the least of its own and its ancestors'. */
 int64_t session_upload(const struct session *s);
+/* How often that has changed for any: who has something open may ask anew then. */
+uint64_t sessions_upload_changes(const struct sessions *all);
 
 /* ---- what is counted: on the session and all its ancestors, or on none */
 

@@ -86,6 +86,7 @@ struct sessions {
 	void (*ref)(void *grant); /* sessions.h's ops, of `grant` above; or NULL */
 	void (*unref)(void *grant);
 	struct shard shard[SESSION_SHARDS];
+	atomic_ullong uploads;  /* changes of some session's LIMIT_UPLOAD */
 	struct arms arms;       /* its lock, and that of the next, are taken inside */
 	struct revoked revoked; /* a shard's, and never one inside the other */
 };

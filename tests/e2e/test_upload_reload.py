@@ -1,4 +1,4 @@
-"""Upload caps that a reload brings, or takes away: what is still open is held by them with all that it has sent, and
+"""Upload caps that a reload or a newer token brings, or takes away: what is still open is held by them with all that it has sent, and
 what the ledger knows of before is asked only where there is a cap."""
 import threading
 
@@ -9,7 +9,7 @@ from rig import token as tokens
 from rig.weir import START_WAIT, proxy_and_health, wait_for
 from rules import http, is_refusal, tcp
 from test_sessions import SECRET, guarded, tunnel  # noqa: F401 - one is a fixture
-from test_upload import KIB, NAME, by_connect, post
+from test_upload import KIB, NAME, OTHER, by_connect, post
 from test_upload import is_cut as is_cut_in_time
 from test_upload_kept import kept
 
@@ -206,6 +206,41 @@ def test_and_requests_inside_a_tunnel(uncapped, upstream, connect):
     reload_to(proxy, [http(NAME, upload="102KiB")])
     is_refusal(post_inside(sock, b"b" * (50 * KIB)), 403, "upload_exhausted")
     assert loads(proxy) >= 1 and len(upstream.requests) == 1
+
+
+def use_elsewhere(proxy, connect, token):
+    with connect(proxy) as sock:
+        assert post(sock, b"", "http://%s/" % OTHER, [("Proxy-Authorization", tokens.basic(token))]).status == 200
+
+
+def newer_token(proxy, connect, sid, cap):
+    """Until the one tunnel of its family was judged by it."""
+    before = proxy.metric("weir_tunnels_rejudged_total")
+    use_elsewhere(proxy, connect, tokens.mint(SECRET, sid, gen=2, limits={"uploadBytes": cap}))
+    assert wait_for(lambda: proxy.metric("weir_tunnels_rejudged_total") - before, what="a tunnel that was judged again") == 1
+
+
+@pytest.mark.parametrize("sid, par", [("s1", {}), ("s1a", {"par": "s1"})])
+def test_a_cap_that_a_newer_token_brings_holds_what_is_open(guarded, silent, upstream, connect, sid, par):  # noqa: F811
+    proxy = opened(guarded, [tcp(NAME, silent.port), http(OTHER)])
+    others = open_one(connect, proxy, tokens.mint(SECRET, "s2", gen=1), silent.port)
+    use_elsewhere(proxy, connect, tokens.mint(SECRET, "s1", gen=1))
+    sock = open_one(connect, proxy, tokens.mint(SECRET, sid, gen=1, **par), silent.port)
+    assert is_sent(sock, silent, b"s" * 2000)
+    newer_token(proxy, connect, "s1", 2010)
+    assert loads(proxy) == 1 and is_sent(sock, silent, b"t" * 10)
+    sock.send(b"!")
+    assert sock.read_all() == b"" and sock.is_reset and len(silent.bytes()) == 2010
+    assert "upload_exhausted" in [r["reason"] for r in proxy.finals(3)]
+    assert is_sent(others, silent, b"u" * 2000), "others are others"
+
+
+def test_and_one_that_lets_it_send_more_does(guarded, silent, upstream, connect):  # noqa: F811
+    proxy = opened(guarded, [tcp(NAME, silent.port), http(OTHER)])
+    sock = open_one(connect, proxy, tokens.mint(SECRET, "s1", gen=1, limits={"uploadBytes": 2000}), silent.port)
+    assert is_sent(sock, silent, b"s" * 2000)
+    newer_token(proxy, connect, "s1", 4000)
+    assert is_sent(sock, silent, b"t" * 2000)
 
 
 def open_without_ledger(guarded, redis, silent, connect):  # noqa: F811

@@ -705,6 +705,28 @@ test_a_turns_limits_are_the_newest_tokens_and_no_other_turns(void **state)
 }
 
 static void
+test_a_token_that_says_another_cap_is_noticed(void **state)
+{
+	struct sessions *all = sessions_new(&no_ops);
+	struct session_ask ask = ask_of("s1");
+	struct session *s = opened(all, &ask, 1000);
+	uint64_t seen = sessions_upload_changes(all);
+
+	(void)state;
+	session_unref(s);
+	session_unref(opened(all, &ask, 1000)); /* the same again */
+	assert_int_equal(sessions_upload_changes(all), seen);
+	ask.limits.upload = 5000;
+	s = opened(all, &ask, 1000);
+	assert_int_equal(sessions_upload_changes(all), seen + 1);
+	session_unref(opened(all, &ask, 1000));
+	assert_int_equal(sessions_upload_changes(all), seen + 1);
+	assert_int_equal(session_upload(s), 5000);
+	session_unref(s);
+	sessions_free(all);
+}
+
+static void
 test_a_lower_limit_holds_at_once_and_a_higher_needs_gen(void **state)
 {
 	struct sessions *all = sessions_new(&no_ops);
@@ -867,6 +889,7 @@ main(void)
 		cmocka_unit_test(test_what_a_child_used_its_parent_shows),
 		cmocka_unit_test(
 		    test_a_turns_limits_are_the_newest_tokens_and_no_other_turns),
+		cmocka_unit_test(test_a_token_that_says_another_cap_is_noticed),
 		cmocka_unit_test(test_a_lower_limit_holds_at_once_and_a_higher_needs_gen),
 		cmocka_unit_test(test_no_race_gets_past_a_limit_or_loses_a_seat),
 		cmocka_unit_test(test_sessions_without_end_make_room_for_each_other),
