@@ -8,7 +8,7 @@
 #include <time.h>
 
 #define TEXT_BYTES ((size_t)1 << 20)
-#define SEARCH_BYTES ((size_t)160 << 10)
+#define SEARCH_BYTES ((size_t)512 << 10)
 #define PIECE ((size_t)64 << 10)
 #define ROUNDS 3
 #define SAY_MORE_NS 8 /* with VERBOSE */
@@ -279,7 +279,8 @@ static void
 search_turn(struct search *s)
 {
 	enum redact_as as = (enum redact_as)chance(s, REDACT_URL + 1);
-	enum redact_as from = chance(s, 8) > 0 ? as : chance(s, REDACT_URL + 1);
+	enum redact_as from =
+	    chance(s, 8) > 0 ? as : (enum redact_as)chance(s, REDACT_URL + 1);
 	struct unit *parent = &s->pool[from][chance(s, POOL)];
 	struct buf b;
 

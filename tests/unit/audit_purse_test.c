@@ -405,8 +405,8 @@ static void
 test_what_is_no_json_passes_twice_as_it_did_once(void **state)
 {
 	static const char *const rows[] = {
-		"\"a\":[\"b\",\"c\"],\"d\"{\\\"secret\\\":\\e\":1,\"f\":\"{"
-		"\\\"secret\\\":\\\"s\\;\"}\"}\n",
+		("\"a\":[\"b\",\"c\"],\"d\"{\\\"secret\\\":\\e\":1,\"f\":\"{"
+		 "\\\"secret\\\":\\\"s\\;\"}\"}\n"),
 		"{\"a\":x password=\"b}\n{\"c\":\"d\"}\n",
 		"[x] token=a1} {\"token\":\"b2\n",
 		"password='a{\nb'}\n",
