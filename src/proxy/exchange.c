@@ -267,7 +267,8 @@ exchange_may_record(struct engine *e, struct exchange *x)
 bool
 exchange_may_write(struct engine *e, struct exchange *x)
 {
-	if (exchange_may_record(e, x))
+	x->may_write = exchange_may_record(e, x);
+	if (x->may_write)
 		return true;
 	writer_wrote(writer_of(e, x), ABOUT);
 	count_add(COUNT_AUDIT_CROWDED, 1);
@@ -755,11 +756,19 @@ exchange_says(struct engine *e, struct exchange *x, const char *client,
 	return true;
 }
 
+/* Whoever leaves before WHO costs as much room as who is refused. */
+static bool
+is_one_of_many(struct engine *e, struct exchange *x)
+{
+	return !x->trailed.is_opened &&
+	       (x->is_summed || !(x->may_write || exchange_may_record(e, x)));
+}
+
 void
 exchange_end(struct engine *e, struct exchange *x, const char *client)
 {
 	trail_end(&x->trailed);
-	if (x->has_place && x->is_summed && !x->trailed.is_opened)
+	if (x->has_place && is_one_of_many(e, x))
 		add_to_sum(e, x, client);
 	else if (x->has_place)
 		write_record(

@@ -65,6 +65,7 @@ struct exchange {
 	struct trailed trailed; /* its records before the last one */
 	bool is_counted;        /* as a refusal, proxy/refusals.h */
 	bool is_summed;         /* with others, unless it has an `open` record */
+	bool may_write;         /* WHO has let it have a record, whatever becomes of it */
 
 	/* GREET: what is asked.  Slices point into the request's buffer. */
 	struct ask ask;
@@ -135,7 +136,7 @@ void exchange_account(const struct exchange *x, struct buf *out);
  * that.  It counts as if it had been recorded, and is not to be.
  */
 bool exchange_may_write(struct engine *e, struct exchange *x) MUST_CHECK;
-/* The same of a refusal, which is summed where it is false. */
+/* The same of who did not come so far: it is summed where it is false. */
 bool exchange_may_record(struct engine *e, struct exchange *x) MUST_CHECK;
 /* Is it a request in a TLS that was opened here? */
 static inline bool

@@ -9,6 +9,7 @@
 #include <errno.h>
 
 #include "proxy/answer.h"
+#include "proxy/refusals.h"
 
 static void
 wait_for_request(struct conn *c)
@@ -76,6 +77,7 @@ ended_early(struct conn *c)
 	timer_clear(&c->timer);
 	c->x->reason = greet_unless_unrecorded(c, REASON_CLIENT_ABORTED);
 	c->x->closed_by = CLOSE_CLIENT;
+	(void)refusals_count(c); /* it can be done without end */
 	c->after = AFTER_CLOSE;
 	return conn_jump(c, STAGE_RECORD);
 }

@@ -13,6 +13,7 @@
 #include "proxy/answer.h"
 #include "proxy/literal.h"
 #include "proxy/reach.h"
+#include "proxy/refusals.h"
 
 /* RFC 9112 9.6: let the client read the answer before the socket dies */
 #define LINGER_MS ((msec)2000)
@@ -36,6 +37,8 @@ abandoned(struct conn *c)
 	conn_end_connecting(c);
 	c->x->reason = REASON_CLIENT_ABORTED;
 	c->x->closed_by = CLOSE_CLIENT;
+	if (!c->x->may_write)
+		(void)refusals_count(c);
 	c->after = AFTER_CLOSE;
 	return conn_jump(c, STAGE_RECORD);
 }

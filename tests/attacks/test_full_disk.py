@@ -145,3 +145,23 @@ def test_a_client_without_a_session_that_fills_the_disk_is_refused_and_no_other(
     assert_open_again(proxy, disk, lambda: connect(his).get(PATH))
     sums = [r for r in on_record(disk) if r.get("event") == "sum"]
     assert {r["client"] for r in sums} == {"unix:%s/his" % tmp_path}
+
+
+def test_heads_that_are_cut_short_fill_no_disk(guarded, upstream, connect, disk):  # noqa: F811
+    """By nobody in particular, who cannot be refused by name: they have no more than their part, too."""
+    proxy = guarded([http(NAME)], config=dict(audit(disk), limits={"refusals": 0}))
+    normal = connect(proxy)
+
+    def is_stopped():
+        for _ in range(100):
+            with connect(proxy) as sock:
+                sock.send("GET http://%s/ HTTP/1.1\r\n" % NAME)
+        assert normal.get("http://%s/" % NAME, headers=as_session("normal")).status == 200
+        assert proxy.health("/readyz")[0] == 200
+        return proxy.metric("weir_audit_summed_total") > 1000
+    wait_for(is_stopped, what="heads that have no record of their own")
+    proxy.stop()
+    verify(proxy)
+    records = on_record(disk)
+    assert [r["state"] for r in records if r.get("event") == "room"] == ["low"], "room is left for others"
+    assert {r["reason"] for r in records if r.get("event") == "sum"} == {"client_aborted"}

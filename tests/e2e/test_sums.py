@@ -4,11 +4,12 @@ import json
 import secrets
 
 from rig import hello
+from rig.weir import proxy_and_health, wait_for
 from rules import http, https
 from test_record import assert_chained, get, lines_of
 
 NAME = "allowed.test"
-LIMIT = {"limits": {"refusals": "5/min"}}
+LIMIT = {"limits": {"refusals": "5/min"}, "listen": proxy_and_health()}
 
 
 def records_of(proxy):
@@ -90,6 +91,20 @@ def test_tunnels_refused_by_their_first_bytes_are_summed_too(weir, upstream, con
         sock.close()
     one, = sums(records_of(proxy))
     assert one["reason"] == "sni_mismatch" and int(one["count"]) >= 2
+
+
+def test_heads_that_are_cut_short_are_summed_too(weir, upstream, connect):
+    proxy = weir([http(NAME)], LIMIT)
+    for _ in range(12):
+        with connect(proxy) as sock:
+            sock.send("GET http://%s/ HTTP/1.1\r\n" % NAME)
+    wait_for(lambda: proxy.metric("weir_exchanges_open") == 0, what="an end of all")
+    with connect(proxy) as sock:
+        assert get(sock).status == 200
+    records = records_of(proxy)
+    one, = sums(records)
+    own = [r for r in records if r.get("reason") == "client_aborted" and r["kind"] == "http"]
+    assert one["reason"] == "client_aborted" and len(own) >= 5 and len(own) + int(one["count"]) == 12
 
 
 def test_connections_closed_unheard_are_summed(weir, upstream, connect):
