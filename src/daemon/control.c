@@ -13,9 +13,9 @@
 #include "base/exit.h"
 #include "base/log.h"
 #include "daemon/admin.h"
+#include "daemon/configuration.h"
 #include "daemon/events.h"
 #include "daemon/health.h"
-#include "daemon/loading.h"
 #include "daemon/logging.h"
 #include "daemon/notify.h"
 #include "daemon/rights.h"
@@ -39,7 +39,7 @@
 struct control {
 	const struct control_options *o;
 	struct loop *loop;
-	struct loading loading;
+	struct configuration configuration;
 	struct snapshot *snapshot;
 	struct sockets sockets;
 	struct journal *journal;
@@ -104,9 +104,10 @@ reload(struct control *c)
 
 	notify("RELOADING=1");
 	report_init(&rep);
-	set = loading_settings(&c->loading, &rep);
+	set = configuration_read(&c->configuration, &rep);
 	if (set != NULL)
-		s = loading_snapshot(&c->loading, set, c->snapshot, &c->sockets, &rep);
+		s = configuration_snapshot(
+		    &c->configuration, set, c->snapshot, &c->sockets, &rep);
 	if (s != NULL && c->ledger == NULL && snapshot_has_sessions(s)) {
 		log_error("sessions begin with a restart: the ledger is opened at start");
 		snapshot_unref(s);
@@ -118,7 +119,7 @@ reload(struct control *c)
 		count_add(COUNT_RELOAD_FAILURES, 1);
 		log_error("reload refused: what was in force stays in force");
 	} else {
-		loading_say_late(&c->loading, s->settings);
+		configuration_say_late(&c->configuration, s->settings);
 		logging_set(&c->logging, s->settings);
 		publish(c, s);
 		count_add(COUNT_RELOADS, 1);
@@ -739,7 +740,7 @@ take_down(struct control *c)
 	sums_free(c->sums);
 	names_free(c->names);
 	snapshot_unref(c->snapshot);
-	settings_free(c->loading.begun);
+	configuration_fini(&c->configuration);
 	logging_end(&c->logging);
 	loop_free(c->loop);
 }
@@ -751,16 +752,17 @@ load_first(struct control *c)
 	struct settings *set;
 
 	report_init(&rep);
-	set = loading_settings(&c->loading, &rep);
+	set = configuration_read(&c->configuration, &rep);
 	if (set != NULL) {
 		settings_check_user(set, SEVERITY_ERROR, &rep);
-		c->snapshot = loading_snapshot(&c->loading, set, NULL, &c->sockets, &rep);
+		c->snapshot = configuration_snapshot(
+		    &c->configuration, set, NULL, &c->sockets, &rep);
 	}
 	report_say(&rep);
 	bool is_missing = c->o->config != NULL && report_lacks(&rep, c->o->config);
 	report_fini(&rep);
 	if (c->snapshot != NULL)
-		return loading_remember(&c->loading) ? 0 : EXIT_CONFIG;
+		return configuration_remember(&c->configuration) ? 0 : EXIT_CONFIG;
 	return is_missing ? EXIT_NOINPUT : EXIT_CONFIG;
 }
 
@@ -770,15 +772,15 @@ control_run(const struct control_options *o)
 	struct control c = {
 		.o = o,
 		.loop = loop_new(),
-		.loading = { .config = o->config,
+		.configuration = { .path = o->config,
 		    .allow = o->allow,
 		    .nallow = o->nallow },
 		.logging = LOGGING_NONE,
 	};
 	int code;
 
-	signals_watch(&c.signals, c.loop, on_signal,
-	    &c); /* before anything listens: whoever sees weir may signal it */
+	/* before anything listens: whoever sees weir may signal it */
+	signals_watch(&c.signals, c.loop, on_signal, &c);
 	if ((code = load_first(&c)) == 0 && (code = start(&c)) == 0) {
 		loop_run(c.loop);
 		const struct events e = events_of(&c);

@@ -12,8 +12,7 @@ void
 signals_watch(struct signals *s, struct loop *loop, event_callback_fn told, void *arg)
 {
 	signal(SIGPIPE, SIG_IGN);
-	signal(
-	    SIGXFSZ, SIG_IGN); /* a file at its limit is a full disk, no reason to die */
+	signal(SIGXFSZ, SIG_IGN); /* a file at its limit is as a full disk */
 	for (size_t i = 0; i < SIGNALS; i++) {
 		s->event[i] = evsignal_new(loop_base(loop), signals[i], told, arg);
 		evsignal_add(s->event[i], NULL);

@@ -1,7 +1,7 @@
 /*
- * loading.c - the configuration of a running weir: read, and read again
+ * configuration.c - the configuration of a running weir: read, and read again
  */
-#include "daemon/loading.h"
+#include "daemon/configuration.h"
 
 #include <stdlib.h>
 
@@ -11,10 +11,10 @@
 #include "policy/compile.h"
 
 struct settings *
-loading_settings(const struct loading *l, struct report *rep)
+configuration_read(const struct configuration *c, struct report *rep)
 {
 	struct settings *set =
-	    l->config != NULL ? settings_load_file(l->config, rep) : settings_laptop(rep);
+	    c->path != NULL ? settings_load_file(c->path, rep) : settings_laptop(rep);
 
 	if (set != NULL)
 		settings_check_listener(set, rep);
@@ -22,14 +22,14 @@ loading_settings(const struct loading *l, struct report *rep)
 }
 
 struct snapshot *
-loading_snapshot(struct loading *l, struct settings *set, const struct snapshot *old,
-    const struct sockets *open, struct report *rep)
+configuration_snapshot(struct configuration *c, struct settings *set,
+    const struct snapshot *old, const struct sockets *open, struct report *rep)
 {
 	struct endpoint *service;
 	struct buf policy;
 	struct ruleset_source laptop = { .name = "quickstart" };
 	struct snapshot_inputs in = {
-		.generation = l->generation + 1,
+		.generation = c->generation + 1,
 		.ca = old != NULL ? old->ca : NULL,
 		.own = old != NULL ? old->own : NULL,
 	};
@@ -38,8 +38,8 @@ loading_snapshot(struct loading *l, struct settings *set, const struct snapshot 
 	buf_init(&policy, (size_t)1 << 20);
 	in.nservice = services_gather(set, open, &service);
 	in.service = service;
-	if (l->config == NULL) {
-		laptop_policy(&policy, l->allow, l->nallow);
+	if (c->path == NULL) {
+		laptop_policy(&policy, c->allow, c->nallow);
 		laptop.text = buf_view(&policy);
 		in.builtin = &laptop;
 		in.nbuiltin = 1;
@@ -52,32 +52,38 @@ loading_snapshot(struct loading *l, struct settings *set, const struct snapshot 
 		return NULL;
 	}
 	if (s != NULL)
-		l->generation++;
+		c->generation++;
 	return s;
 }
 
 /* Of its own, for it outlives the keys of the first snapshot. */
 bool
-loading_remember(struct loading *l)
+configuration_remember(struct configuration *c)
 {
 	struct report again; /* it was said */
 
 	report_init(&again);
-	l->begun = loading_settings(l, &again);
+	c->begun = configuration_read(c, &again);
 	report_fini(&again);
-	if (l->begun == NULL)
+	if (c->begun == NULL)
 		return false;
-	settings_prune(l->begun);
+	settings_prune(c->begun);
 	return true;
 }
 
 void
-loading_say_late(const struct loading *l, const struct settings *now)
+configuration_say_late(const struct configuration *c, const struct settings *now)
 {
 	const char *key[64];
 	size_t n =
-	    settings_not_reloadable(l->begun, now, key, sizeof(key) / sizeof(key[0]));
+	    settings_not_reloadable(c->begun, now, key, sizeof(key) / sizeof(key[0]));
 
 	for (size_t i = 0; i < n && i < sizeof(key) / sizeof(key[0]); i++)
 		log_warn("this setting takes effect at the next start", "key", key[i]);
+}
+
+void
+configuration_fini(struct configuration *c)
+{
+	settings_free(c->begun);
 }
