@@ -5,7 +5,6 @@
 
 #include <errno.h>
 #include <pthread.h>
-#include <signal.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -35,12 +34,6 @@ struct anchor {
 	msec retry_at;      /* 0: not */
 	bool is_unsynced;
 };
-
-static msec
-now_ms(void)
-{
-	return clock_mono_us() / 1000;
-}
 
 /* ---- lines that wait */
 
@@ -208,12 +201,12 @@ try(struct anchor *a)
 	int error;
 
 	take(a);
-	hung_begin(&a->at, now_ms());
+	hung_begin(&a->at, clock_mono_ms());
 	pthread_mutex_unlock(&a->lock);
 	error = say(a);
 	pthread_mutex_lock(&a->lock);
 	hung_end(&a->at);
-	a->retry_at = error != 0 ? now_ms() + RETRY_MS : 0;
+	a->retry_at = error != 0 ? clock_mono_ms() + RETRY_MS : 0;
 	if (error != 0)
 		become_ill(a, strerror(error));
 	else
@@ -230,7 +223,7 @@ has_more(const struct anchor *a)
 static void
 wait_for_work(struct anchor *a)
 {
-	while (!a->wants_stop && (!has_more(a) || now_ms() < a->retry_at))
+	while (!a->wants_stop && (!has_more(a) || clock_mono_ms() < a->retry_at))
 		if (a->retry_at == 0)
 			pthread_cond_wait(&a->wake, &a->lock);
 		else

@@ -9,12 +9,6 @@
 
 #define LOOK_MS 100
 
-static msec
-now_ms(void)
-{
-	return clock_mono_us() / 1000;
-}
-
 void
 hung_cond_init(pthread_cond_t *cond)
 {
@@ -89,8 +83,8 @@ hung_over(struct hung *h)
 bool
 hung_join(struct hung *h, pthread_t thread, pthread_mutex_t *lock)
 {
-	while (!h->is_over && !stands_still(h, now_ms()))
-		hung_wait(&h->done, lock, now_ms() + LOOK_MS);
+	while (!h->is_over && !stands_still(h, clock_mono_ms()))
+		hung_wait(&h->done, lock, clock_mono_ms() + LOOK_MS);
 	if (!h->is_over) {
 		pthread_detach(thread);
 		return false;

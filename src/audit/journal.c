@@ -90,12 +90,6 @@ struct journal {
 	msec retry_at, sync_at, look_at; /* 0: not */
 };
 
-static msec
-now_ms(void)
-{
-	return clock_mono_us() / 1000;
-}
-
 /* ---- who waits */
 
 static void
@@ -137,7 +131,7 @@ static void
 become_ill(struct journal *j, const char *what, int error)
 {
 	count_add(COUNT_AUDIT_ERRORS, 1);
-	j->retry_at = now_ms() + RETRY_MS;
+	j->retry_at = clock_mono_ms() + RETRY_MS;
 	bool was_healthy = atomic_exchange(&j->is_healthy, false);
 	tell_ill(j);
 	if (!was_healthy)
@@ -191,7 +185,7 @@ put_checkpoint(struct journal *j)
 	anchor_add(j->anchor, buf_view(&anchored));
 	buf_fini(&record);
 	buf_fini(&anchored);
-	j->sync_at = now_ms(); /* nothing is said elsewhere that is not here */
+	j->sync_at = clock_mono_ms(); /* nothing is said elsewhere that is not here */
 }
 
 /* The batch is in the file: its places are free again, and its last line is the head. */
@@ -215,7 +209,7 @@ settle(struct journal *j)
 static void
 look_after_file(struct journal *j)
 {
-	msec now = now_ms();
+	msec now = clock_mono_ms();
 
 	if (now < j->look_at && !logfile_is_removed(&j->batch.file))
 		return;
@@ -240,7 +234,7 @@ look_after_file(struct journal *j)
 static void
 look_for_room(struct journal *j)
 {
-	if (room_look(&j->room, &j->batch.file, now_ms()))
+	if (room_look(&j->room, &j->batch.file, clock_mono_ms()))
 		batch_say(&j->batch, "room", "state", room_state_name(journal_room(j)),
 		    "free", NUM(journal_free_bytes(j)));
 }
@@ -273,7 +267,7 @@ flush(struct journal *j)
 		return;
 	}
 	if (j->sync_at == 0)
-		j->sync_at = now_ms() + SYNC_MS;
+		j->sync_at = clock_mono_ms() + SYNC_MS;
 	settle(j);
 	if (!j->is_unsynced)
 		become_well(j);
@@ -282,7 +276,7 @@ flush(struct journal *j)
 static void
 sync_when_due(struct journal *j, bool is_last)
 {
-	if (j->sync_at == 0 || (!is_last && now_ms() < j->sync_at))
+	if (j->sync_at == 0 || (!is_last && clock_mono_ms() < j->sync_at))
 		return;
 	j->sync_at = 0;
 	j->is_unsynced = !logfile_sync(&j->batch.file);
@@ -310,7 +304,7 @@ uncut(struct journal *j, const char *to, int error)
 	log_error("the audit log cannot be cut", "path", j->batch.file.path, "err",
 	    strerror(error), "then", "it grows on");
 	count_add(COUNT_AUDIT_ERRORS, 1);
-	j->cut_at = now_ms() + CUT_RETRY_MS;
+	j->cut_at = clock_mono_ms() + CUT_RETRY_MS;
 	if (to != NULL && segments_move(to, j->batch.file.path) != 0)
 		log_error("the audit log stays where it was moved", "path", to);
 }
@@ -360,7 +354,7 @@ cut(struct journal *j)
 static void
 cut_when_due(struct journal *j)
 {
-	if (j->segment == 0 || has_unfinished(j) || now_ms() < j->cut_at ||
+	if (j->segment == 0 || has_unfinished(j) || clock_mono_ms() < j->cut_at ||
 	    logfile_size(&j->batch.file) <= j->segment ||
 	    logfile_is_moved(&j->batch.file))
 		return;
@@ -375,7 +369,7 @@ cut_when_due(struct journal *j)
 static msec
 next_write(const struct journal *j)
 {
-	msec poll = j->calm < CALM_POLLS ? now_ms() + POLL_MS : 0;
+	msec poll = j->calm < CALM_POLLS ? clock_mono_ms() + POLL_MS : 0;
 
 	if (j->batch.text.n > 0)
 		return j->retry_at;
@@ -421,7 +415,7 @@ wait_for_work(struct journal *j)
 	j->is_sleeping = j->batch.text.n == 0 && j->calm >= CALM_POLLS && j->queue.n == 0;
 	j->is_gathering = !j->is_sleeping && j->batch.text.n == 0;
 	while (!j->wants_reopen && !j->wants_stop && !asks_for_checkpoint(j) &&
-	       (at == 0 || now_ms() < at)) {
+	       (at == 0 || clock_mono_ms() < at)) {
 		if (at == 0 && !j->is_sleeping)
 			break;
 		if (j->batch.text.n == 0 && has_enough(j))
@@ -485,7 +479,7 @@ turn(struct journal *j, bool is_last)
 		wants_checkpoint = j->wants_checkpoint;
 		j->wants_checkpoint = false;
 	}
-	hung_begin(&j->turn, now_ms());
+	hung_begin(&j->turn, clock_mono_ms());
 	pthread_mutex_unlock(&j->lock);
 
 	if (wants_reopen && logfile_is_moved(&j->batch.file) &&
@@ -659,7 +653,7 @@ journal_close(struct journal *j)
 void
 journal_watch(struct journal *j)
 {
-	msec now = now_ms();
+	msec now = clock_mono_ms();
 
 	pthread_mutex_lock(&j->lock);
 	if (hung_watch(&j->turn, now)) {

@@ -10,12 +10,6 @@
 
 #define ANY (-1) /* byte */
 
-static char
-upper(char c)
-{
-	return c >= 'a' && c <= 'z' ? (char)(c - 'a' + 'A') : c;
-}
-
 static void
 add_pair(struct prefilter *f, int first, int second, bool is_folded, unsigned groups)
 {
@@ -28,9 +22,9 @@ add_pair(struct prefilter *f, int first, int second, bool is_folded, unsigned gr
 		     b <= (second == ANY ? 255 : second); b++)
 			for (int cases = 0; cases < (is_folded ? 4 : 1); cases++)
 				f->groups[prefilter_pair((const char[2]){
-				    (cases & 1) != 0 ? upper((char)a) : (char)a,
-				    (cases & 2) != 0 ? upper((char)b) : (char)b })] |=
-				    (uint16_t)groups;
+				    (cases & 1) != 0 ? ascii_upper((char)a) : (char)a,
+				    (cases & 2) != 0 ? ascii_upper((char)b)
+						     : (char)b })] |= (uint16_t)groups;
 }
 
 /* All that begin with the same two bytes are in one. */

@@ -166,12 +166,6 @@ scratch_get(void)
 	return s;
 }
 
-static char
-upper(char c)
-{
-	return c >= 'a' && c <= 'z' ? (char)(c - 'a' + 'A') : c;
-}
-
 static bool
 is_folded(const struct rule *r)
 {
@@ -306,9 +300,9 @@ index_literals(struct shapes *s)
 		set_first(s, a, b, i);
 		if (!l->is_folded)
 			continue;
-		set_first(s, upper(a), b, i);
-		set_first(s, a, upper(b), i);
-		set_first(s, upper(a), upper(b), i);
+		set_first(s, ascii_upper(a), b, i);
+		set_first(s, a, ascii_upper(b), i);
+		set_first(s, ascii_upper(a), ascii_upper(b), i);
 	}
 }
 
@@ -352,8 +346,7 @@ void
 shapes_prefilter(const struct shapes *s, struct prefilter *f)
 {
 	for (size_t i = 0; i < s->n; i++)
-		prefilter_add(
-		    f, s->literal[i].text, is_folded(&rules[s->literal[i].rule]));
+		prefilter_add(f, s->literal[i].text, s->literal[i].is_folded);
 }
 
 /*

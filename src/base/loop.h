@@ -40,6 +40,11 @@ usec clock_mono_us(void);            /* read now */
 usec clock_wall_us(void);            /* since 1970, UTC; read now */
 int64_t clock_wall_ms(void);
 int64_t clock_wall_s(void);
+static inline msec
+clock_mono_ms(void)
+{
+	return clock_mono_us() / 1000;
+}
 
 /*
  * A deadline (timer.h): late by at most 32 ms, never early.  Setting it again

@@ -43,6 +43,12 @@ ascii_lower(char c)
 	return c >= 'A' && c <= 'Z' ? (char)(c + ('a' - 'A')) : c;
 }
 
+static inline char
+ascii_upper(char c)
+{
+	return c >= 'a' && c <= 'z' ? (char)(c - ('a' - 'A')) : c;
+}
+
 static inline bool
 ascii_is_digit(char c)
 {

@@ -76,7 +76,7 @@ test_who_goes_on_is_waited_for(void **state)
 	worker_init(&w);
 	thread = hung_thread("works", work, &w);
 	pthread_mutex_lock(&w.lock);
-	hung_begin(&w.at, clock_mono_us() / 1000);
+	hung_begin(&w.at, clock_mono_ms());
 	sem_post(&w.may_end);
 	assert_true(hung_join(&w.at, thread, &w.lock));
 	pthread_mutex_unlock(&w.lock);
@@ -93,7 +93,7 @@ test_who_stands_still_is_not_waited_for(void **state)
 	worker_init(&w);
 	thread = hung_thread("hangs", work, &w);
 	pthread_mutex_lock(&w.lock);
-	hung_begin(&w.at, clock_mono_us() / 1000 - HUNG_MS);
+	hung_begin(&w.at, clock_mono_ms() - HUNG_MS);
 	assert_false(hung_join(&w.at, thread, &w.lock));
 	pthread_mutex_unlock(&w.lock);
 	sem_post(&w.may_end); /* what it uses is there as long as it is */
