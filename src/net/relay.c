@@ -323,7 +323,7 @@ giver_is_gone(struct relay *r, int i)
 }
 
 static void
-is_spent(struct relay *r)
+end_spent(struct relay *r)
 {
 	r->how = RELAY_SPENT;
 	end_way(r, RELAY_UP);
@@ -332,10 +332,10 @@ is_spent(struct relay *r)
 }
 
 static void
-is_caught(struct relay *r)
+end_caught(struct relay *r)
 {
 	r->how = RELAY_CAUGHT;
-	r->is_told_late = r->way[RELAY_DOWN].pending > 0;
+	r->was_pending = r->way[RELAY_DOWN].pending > 0;
 	end_way(r, RELAY_UP);
 	end_way(r, RELAY_DOWN);
 }
@@ -344,7 +344,7 @@ static void
 taker_takes_no_more(struct relay *r, int i, ssize_t err)
 {
 	if (err == -EDQUOT)
-		is_spent(r);
+		end_spent(r);
 	else
 		taker_is_gone(r, i);
 }
@@ -389,7 +389,7 @@ copy(struct relay *r, int i)
 		w->bulk = BULK_PATIENCE;
 	out = (struct str){ buffer, (size_t)n };
 	if (r->pass != NULL && !r->pass(r->pass_arg, i, out, &out)) {
-		is_caught(r);
+		end_caught(r);
 		return n;
 	}
 	if (out.n > 0)

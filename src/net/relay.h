@@ -24,7 +24,7 @@ enum relay_end {
 	RELAY_IDLE,    /* nothing either way for idle_ms */
 	RELAY_STALLED, /* one side took nothing for stall_ms though bytes waited */
 	RELAY_SPENT,   /* the client sent more than the origin's stream may take */
-	RELAY_CAUGHT,  /* what its filter let not pass */
+	RELAY_CAUGHT,  /* its filter let something not pass */
 };
 
 enum { RELAY_UP, RELAY_DOWN }; /* client to origin, origin to client */
@@ -59,9 +59,9 @@ struct relay {
 	} way[2];
 	uint8_t how;          /* enum relay_end: the first thing that went wrong */
 	bool is_origin_first; /* the first end that was seen was the origin's */
-	bool is_copied;    /* never splice: a stream is not plain, or the kernel cannot */
-	bool is_told_late; /* CAUGHT while bytes waited for the client */
-	relay_pass *pass;  /* or NULL: all passes */
+	bool is_copied;   /* never splice: a stream is not plain, or the kernel cannot */
+	bool was_pending; /* CAUGHT while bytes waited for the client */
+	relay_pass *pass; /* or NULL: all passes */
 	void *pass_arg;
 	bool is_settled; /* looked at since it last moved */
 	/* once; the relay is over, streams are still the owner's */
@@ -79,7 +79,10 @@ struct relay {
 void relay_start(struct relay *r, struct loop *l, struct pipes *p, struct stream *client,
     struct stream *origin, struct str first_up, struct str first_down, msec idle_ms,
     msec stall_ms, void (*done)(void *arg, enum relay_end how), void *arg);
-/* From now on: right behind relay_start(), whose first bytes it has not seen. */
+/*
+ * All that comes from now on passes through it; called right after relay_start(), whose
+ * first bytes it is not shown.
+ */
 void relay_filter(struct relay *r, relay_pass *pass, void *arg);
 void relay_cancel(struct relay *r); /* gives back what it holds; streams stay open */
 

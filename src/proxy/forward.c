@@ -361,7 +361,7 @@ caught_message(struct forward *f)
 	struct iovec v;
 
 	buf_init(&frame, 2 * WS_CONTROL_MAX);
-	if (!f->relay.is_told_late)
+	if (!f->relay.was_pending)
 		messages_put_close(f->messages, &frame);
 	v = (struct iovec){ frame.p, frame.n };
 	f->is_told = frame.n > 0 && stream_write(f->client, &v, 1) == (ssize_t)frame.n;

@@ -761,7 +761,7 @@ check_filter(enum kind kind)
 	say(f.outer[0], "no # way.");
 	wait_for_stop(f.loop);
 	assert_int_equal(f.how, RELAY_CAUGHT);
-	assert_false(f.relay.is_told_late);
+	assert_false(f.relay.was_pending);
 	assert_int_equal(recv(f.outer[1], &c, 1, MSG_DONTWAIT), -1);
 	assert_int_equal(f.relay.up, strlen("half a sentence."));
 	end(&f);
