@@ -239,7 +239,7 @@ exchange_account(const struct exchange *x, struct buf *out)
 }
 
 #define NO_SESSION STR("\xff") /* all that have none share one part */
-#define ABOUT 1024             /* bytes of a record that is not written */
+#define UNWRITTEN_BYTES 1024   /* of a record that is not written */
 
 /* Who has a session has one writer with its family, who has none has the client's. */
 static struct writer *
@@ -270,7 +270,7 @@ exchange_may_write(struct engine *e, struct exchange *x)
 	x->may_write = exchange_may_record(e, x);
 	if (x->may_write)
 		return true;
-	writer_wrote(writer_of(e, x), ABOUT);
+	writer_wrote(writer_of(e, x), UNWRITTEN_BYTES);
 	count_add(COUNT_AUDIT_CROWDED, 1);
 	return false;
 }

@@ -132,11 +132,13 @@ exchange_is_tunnel(const struct exchange *x)
  * that no other one has. */
 void exchange_account(const struct exchange *x, struct buf *out);
 /*
- * After WHO: false: records have little room, and whose account it is had its part of
- * that.  It counts as if it had been recorded, and is not to be.
+ * Once, at WHO.  False: room for records is scarce, and its account has had its part
+ * (state/writers.h).  It is to be refused, and that counts for the account as a record
+ * would, so that a flood stays refused.
  */
 bool exchange_may_write(struct engine *e, struct exchange *x) MUST_CHECK;
-/* The same of who did not come so far: it is summed where it is false. */
+/* The same of a refusal, or of who did not come so far; where it is false it is summed,
+ * and counts for nothing. */
 bool exchange_may_record(struct engine *e, struct exchange *x) MUST_CHECK;
 /* Is it a request in a TLS that was opened here? */
 static inline bool

@@ -211,7 +211,7 @@ refuse(struct conn *c, enum reason reason, const char *why)
 	return answer_refuse(c, reason);
 }
 
-/* On whose account it is has been found out. */
+/* Whose account it is on is known now. */
 static enum next
 admit(struct conn *c)
 {
@@ -453,10 +453,10 @@ inherit(struct conn *c)
 	if (outer == NULL)
 		return admit(c);
 	c->x->grant = grant_ref(outer->grant);
-	if (c->who == NULL) /* refused his seat before: he is not nobody now */
+	if (c->who == NULL) /* a seat refused earlier does not make it anonymous */
 		return refuse(
 		    c, REASON_SESSION_INVALID, "the tunnel has lost its session");
-	if (c->who->deadline <= clock_wall_ms()) /* what streamed was let end */
+	if (c->who->deadline <= clock_wall_ms()) /* only what streams may outlast it */
 		return refuse(c, end_reason(c->who), "the session's time is over");
 	if (!is_still(c->who, c->x->grant, c->who->is_armed))
 		a = sit_down_again(c);
