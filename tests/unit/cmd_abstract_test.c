@@ -3,7 +3,7 @@
  */
 #include "unit.h"
 
-#include <errno.h>
+#include <stdio.h>
 #include <string.h>
 #include <sys/socket.h>
 #include <unistd.h>
@@ -114,12 +114,23 @@ bound(struct str name, int kind)
 	return fd;
 }
 
+/* So that two runs of this test do not meet. */
+static struct str
+own_name(char room[static ABSTRACT_MAX], struct str name)
+{
+	int n = snprintf(room, ABSTRACT_MAX, "%d ", (int)getpid());
+
+	memcpy(room + n, name.p, name.n);
+	return (struct str){ room, (size_t)n + name.n };
+}
+
 /* By one way, or by the other; `shown` is how the name looks there. */
 static void
 check_way(int (*way)(abstract_see *, void *), struct str real, struct str shown, int kind)
 {
-	struct seen s = { .name = shown, .kind = kind };
-	int fd = bound(real, kind);
+	char room[2][ABSTRACT_MAX];
+	struct seen s = { .name = own_name(room[0], shown), .kind = kind };
+	int fd = bound(own_name(room[1], real), kind);
 
 	assert_int_equal(way(see, &s), 0);
 	assert_int_equal(s.found, 0); /* it takes no connections yet */
