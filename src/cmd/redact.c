@@ -263,14 +263,12 @@ fingerprint(const struct redactor *r)
 	struct buf out;
 	int code = read_secret(bytes, sizeof(bytes), &secret);
 
-	if (code != EXIT_YES) {
-		OPENSSL_cleanse(bytes, sizeof(bytes));
-		return code;
-	}
 	buf_init(&out, PIECE);
-	redact_mark(r, redact_kind(r, secret), secret, &out);
+	if (code == EXIT_YES) {
+		redact_mark(r, redact_kind(r, secret), secret, &out);
+		buf_char(&out, '\n');
+	}
 	OPENSSL_cleanse(bytes, sizeof(bytes));
-	buf_char(&out, '\n');
 	if (!output_flush(&out))
 		code = fail(EXIT_UNAVAILABLE, "standard output");
 	buf_fini(&out);
