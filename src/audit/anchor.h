@@ -21,7 +21,7 @@ struct anchor;
 struct anchor *anchor_new(const char *path, int uid, int gid);
 /* After rights are dropped. */
 void anchor_start(struct anchor *a);
-/* Says what waits; who hangs is waited for a moment, and left where he is. */
+/* Says what waits; a thread that hangs is waited for a moment, and left where it is. */
 void anchor_close(struct anchor *a);
 
 /* A line with its LF, not to be said before anchor_send(); the journal's thread. */
@@ -30,8 +30,8 @@ void anchor_add(struct anchor *a, struct str line);
 void anchor_send(struct anchor *a);
 
 /* Any thread: */
-bool anchor_is_anchored(struct anchor *a); /* what was sent is there, as far as tried */
-/* Now and then: is it told of one that hangs? */
+bool anchor_is_anchored(struct anchor *a); /* the last try did not fail */
+/* Each second: the log says so when its thread hangs. */
 void anchor_watch(struct anchor *a, msec now);
 
 #endif

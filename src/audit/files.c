@@ -191,8 +191,7 @@ add(struct parts *all, struct part *p)
 	all->all[all->n++] = p;
 }
 
-/* A directory that cannot be listed may have any of them in it.  False: there are more.
- */
+/* A directory that cannot be listed may have any of them in it.  False: some lack. */
 static bool
 find_siblings(struct parts *all, const char *path)
 {

@@ -17,7 +17,7 @@
 struct audit_files {
 	char **path; /* owned; oldest first, PATH itself last */
 	size_t n;
-	bool is_short; /* there are more than AUDIT_FILES_MAX, and which, is chance */
+	bool is_short; /* there are more than AUDIT_FILES_MAX, and some are left out */
 	int own; /* PATH, open, as it was when the list was made; -1: it is not there */
 };
 

@@ -7,7 +7,8 @@
  * and fsyncs each second.  When the file cannot be written, new reservations
  * fail (on_failure refuse) or lines are dropped and counted (drop); it tries
  * again by itself, and lines already taken are kept (bounded by the places).
- * So they fail where its file system has less room than a quarter of the reserve.
+ * Reservations also fail while its file system has less room than a quarter of the
+ * reserve (room.h).
  *
  * prev: hex SHA-256 of the previous line's bytes without LF (first: 64 zeros);
  * mac: HMAC-SHA-256 over the line up to `,"mac"`.

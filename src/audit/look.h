@@ -45,8 +45,7 @@ look_may_be_port(struct str text, size_t at)
 
 #define LOOK_GLANCE (NAME_NUMBER_MAX + 2) /* bytes of a name, before it is read */
 
-/* Where quotes, blanks, colours or codes stand before the = or :, nobody is in a hurry.
- */
+/* Where quotes, blanks, colours or codes stand before the = or :, which is rare. */
 bool look_may_be_key_in_doubt(const struct piece *p, size_t at);
 
 /* A glance, where = and : are many; the n of "\n" before a name is no letter of it. */

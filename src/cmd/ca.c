@@ -23,7 +23,7 @@
 
 #define TEXT_MAX ((size_t)1 << 20)
 #define PATH_TEXT 4096
-#define NAME_ROOM 32 /* behind the directory */
+#define NAME_ROOM 32 /* for a file's name, behind the directory's */
 #define PERMIT_MAX 64
 
 static const char help[] =

@@ -33,8 +33,7 @@ enum speech_dns speech_dns_read(struct str in, struct str question);
 unsigned speech_status(struct str in);
 /* The value of X-Weir-Reason; empty: the answer is not of weir, or no refusal. */
 struct str speech_reason(struct str in);
-/* The digest of the policy that a whole answer about a session names; empty: it does not.
- */
+/* The digest of the policy that an answer about a session names; empty: none. */
 struct str speech_policy(struct str in);
 
 #endif

@@ -252,7 +252,7 @@ has_tls(const struct texts *list)
 	return false;
 }
 
-/* Whoever connects to the others was led there, or asks for no secret of its own. */
+/* Those that tokens are shown to; the others' clients were led there, or show none. */
 static bool
 may_have_tls(const struct settings *s, const struct texts *list)
 {

@@ -11,11 +11,10 @@ enum next answer_refuse(struct conn *c, enum reason reason);
 /* The same without a word, for who would not understand one; closed_by is said. */
 enum next answer_dismiss(struct conn *c, enum reason reason, enum after after);
 
-/* FIRST: until what the client says tells which language it would understand. */
+/* FIRST: waits until the client's first bytes tell which language it understands. */
 enum next answer_first(struct conn *c);
-enum next answer_unsaid(struct conn *c); /* it says nothing */
-/* ANSWER: c->out is on its way. */
-/* An answer that comes late. */
+enum next answer_unsaid(struct conn *c); /* none came in time */
+/* HOLD: an answer that is to come late; ANSWER: c->out is on its way. */
 enum next answer_hold(struct conn *c);
 enum next answer_held(struct conn *c);
 enum next answer_send(struct conn *c);

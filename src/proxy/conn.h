@@ -111,8 +111,8 @@ struct conn {
 	int64_t upload;     /* what who's family may send to a host, as it was judged */
 	struct timer until; /* who's deadline */
 	struct ledger_op *asked;
-	enum next (*counted)(struct conn *c); /* is told when that is what was sent */
-	struct ledger_op *counting;           /* that, for what is open */
+	enum next (*counted)(struct conn *c); /* how it goes on, proxy/counts.h */
+	struct ledger_op *counting;           /* asked for what is open, so too */
 	struct lookup *lookup;
 	enum next (*found)(struct conn *c, const struct found *found); /* is told */
 	struct reach *reach;

@@ -102,6 +102,6 @@ bool
 counts_told(struct conn *c, const struct ledger_reply *reply)
 {
 	c->counting = NULL;
-	/* a later reload may have taken the cap away again, an end of the session him */
+	/* meanwhile the session may have ended, or a reload taken the cap away */
 	return c->who == NULL || learn(c, reply) || !is_due(c, c->e->snapshot);
 }

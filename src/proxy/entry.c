@@ -122,8 +122,7 @@ entry_source(struct conn *c)
 
 /* ---- TLS ---- */
 
-/* Who took the wrong scheme is told so where that is HTTP; others would not understand.
- */
+/* Who took the wrong scheme is told so in HTTP; others would not understand. */
 static enum next
 refuse_plain(struct conn *c)
 {

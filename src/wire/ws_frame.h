@@ -2,7 +2,8 @@
  * ws_frame.h - websocket frames (RFC 6455 5), read in pieces as they come, and written
  *
  * No extension is known: bits that one would use make a frame bad, as does whatever else
- * the two ends could read differently.  Pure, no allocation; any thread.
+ * the two ends could read differently.  Reading allocates nothing, and what is read is
+ * borrowed from the input; what is written is appended to a buffer.  Any thread.
  */
 #ifndef WEIR_WIRE_WS_FRAME_H
 #define WEIR_WIRE_WS_FRAME_H
