@@ -260,40 +260,26 @@ may_have_tls(const struct settings *s, const struct texts *list)
 	       list == &s->listen_socks5;
 }
 
-/* The key of the first listener with TLS; NULL: there is none. */
-static const char *
-key_with_tls(const struct settings *s)
-{
-	const struct texts *list;
-	const char *key;
-
-	for (size_t i = 0; (list = settings_listeners(s, i, &key)) != NULL; i++)
-		if (may_have_tls(s, list) && has_tls(list))
-			return key;
-	return NULL;
-}
-
-bool
-settings_listens_with_tls(const struct settings *s)
-{
-	return key_with_tls(s) != NULL;
-}
-
 static void
 check_tls_doors(const struct load *load)
 {
 	const struct settings *s = load->s;
 	const struct texts *list;
-	const char *key;
+	const char *key = NULL, *first = NULL;
 
-	for (size_t i = 0; (list = settings_listeners(s, i, &key)) != NULL; i++)
-		if (has_tls(list) && !may_have_tls(s, list))
+	for (size_t i = 0; (list = settings_listeners(s, i, &key)) != NULL; i++) {
+		if (!has_tls(list))
+			continue;
+		if (!may_have_tls(s, list))
 			key_finding(s, load->l.rep, SEVERITY_ERROR, key, "no_tls_here",
 			    "tls: is for listen.proxy, listen.gateway and "
 			    "listen.socks5, and not for %s",
 			    key);
-	if ((key = key_with_tls(s)) != NULL && node_of(s, "tls.listen") == NULL)
-		key_finding(s, load->l.rep, SEVERITY_ERROR, key, "no_certificate",
+		else if (first == NULL)
+			first = key;
+	}
+	if (first != NULL && node_of(s, "tls.listen") == NULL)
+		key_finding(s, load->l.rep, SEVERITY_ERROR, first, "no_certificate",
 		    "a listener with tls: wants a certificate: tls: { listen: { cert: "
 		    "file:weir.pem, key: file:weir.key } }");
 }

@@ -154,9 +154,6 @@ void settings_refuse_roots(const struct settings *s, struct report *rep);
 const struct texts *settings_listeners(
     const struct settings *s, size_t i, const char **key);
 
-/* Does anybody who connects begin with TLS? */
-bool settings_listens_with_tls(const struct settings *s);
-
 /* production: true as root without `user`: where it runs, not what is written.  Whoever
  * looks at it as root may start it as somebody else. */
 void settings_check_user(
