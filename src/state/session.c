@@ -247,7 +247,7 @@ session_open(struct sessions *all, const struct session_ask *ask, unix_ms now,
 {
 	char memory[TRIPLE_MAX];
 	struct str key = triple_make(memory, ask->issuer, ask->tenant, ask->sid);
-	struct shard *shard = sessions_shard(all, key);
+	struct session_shard *shard = sessions_shard(all, key);
 	enum session_answer a = SESSION_ASK_STORE;
 
 	if (ask->expires <= now)
@@ -275,7 +275,7 @@ locked(struct sessions *all, const struct session_ask *ask, struct str sid,
 {
 	char memory[TRIPLE_MAX];
 	struct str key = triple_make(memory, ask->issuer, ask->tenant, sid);
-	struct shard *shard = sessions_shard(all, key);
+	struct session_shard *shard = sessions_shard(all, key);
 
 	pthread_mutex_lock(&shard->lock);
 	struct session *s = map_get(&shard->sessions, key);
@@ -333,7 +333,7 @@ learn_kin(struct sessions *all, const struct session_ask *ask,
 static void
 confirm(struct session *s, struct str jti, unix_ms now)
 {
-	struct word *at = &s->word[0];
+	struct session_word *at = &s->word[0];
 	uint64_t hash = session_jti_hash(jti);
 
 	for (size_t i = 0; i < SESSION_WORDS; i++) {
@@ -344,7 +344,7 @@ confirm(struct session *s, struct str jti, unix_ms now)
 		if (s->word[i].at < at->at)
 			at = &s->word[i];
 	}
-	*at = (struct word){ hash, now };
+	*at = (struct session_word){ hash, now };
 }
 
 enum session_answer
@@ -378,7 +378,7 @@ session_is_stale(struct session *s, struct str jti, unix_ms now, int64_t most_ms
 
 	pthread_mutex_lock(&s->shard->lock);
 	for (size_t i = 0; i < SESSION_WORDS && !is_fresh; i++) {
-		const struct word *w = &s->word[i];
+		const struct session_word *w = &s->word[i];
 		/* one of tomorrow is worth nothing: the clock was set back */
 		is_fresh =
 		    w->jti == hash && w->at > 0 && w->at <= now && w->at > now - most_ms;

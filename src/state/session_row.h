@@ -24,7 +24,7 @@
 /* Tokens of one session of which it is known when the store was asked. */
 #define SESSION_WORDS 4
 
-enum limit {
+enum session_limit {
 	LIMIT_REQUESTS,
 	LIMIT_CONCURRENCY,
 	LIMIT_SESSION_TOKENS,
@@ -40,7 +40,7 @@ struct turn_limits {
 };
 
 /* When the store last said nothing against a token. */
-struct word {
+struct session_word {
 	uint64_t jti; /* by hash; 0: of a token that has none */
 	int64_t at;   /* 0: never */
 };
@@ -48,7 +48,7 @@ struct word {
 struct session {
 	struct list link; /* in its shard, least recently opened first */
 	struct sessions *all;
-	struct shard *shard;
+	struct session_shard *shard;
 	atomic_int refs;
 
 	/* never changed */
@@ -67,7 +67,7 @@ struct session {
 	size_t nseats;
 	struct turn_limits turn_limits;
 	void *grant; /* a reference, or NULL */
-	struct word word[SESSION_WORDS];
+	struct session_word word[SESSION_WORDS];
 
 	atomic_int ended; /* enum session_answer; 0: it is not */
 	atomic_llong limit[LIMITS], vm_ms;
@@ -76,7 +76,7 @@ struct session {
 	    full_at; /* us: when a minute's requests are all there again (GCRA) */
 };
 
-struct shard {
+struct session_shard {
 	pthread_mutex_t lock;
 	struct map sessions;
 	struct list list;
@@ -85,7 +85,7 @@ struct shard {
 struct sessions {
 	void (*ref)(void *grant); /* sessions.h's ops, of `grant` above; or NULL */
 	void (*unref)(void *grant);
-	struct shard shard[SESSION_SHARDS];
+	struct session_shard shard[SESSION_SHARDS];
 	atomic_ullong uploads;  /* changes of some session's LIMIT_UPLOAD */
 	struct arms arms;       /* its lock, and that of the next, are taken inside */
 	struct revoked revoked; /* a shard's, and never one inside the other */
@@ -93,14 +93,14 @@ struct sessions {
 
 struct session_parts;
 
-struct shard *sessions_shard(struct sessions *all, struct str key);
+struct session_shard *sessions_shard(struct sessions *all, struct str key);
 /*
  * A new one in the table, under its shard's lock.  Takes the reference to the parent
  * (NULL: none); the texts are copied.
  */
-struct session *sessions_add(struct sessions *all, struct shard *shard, struct str key,
-    const struct session_parts *of, struct str sub, struct session *parent,
-    int64_t first_use);
+struct session *sessions_add(struct sessions *all, struct session_shard *shard,
+    struct str key, const struct session_parts *of, struct str sub,
+    struct session *parent, int64_t first_use);
 /* fn on every session, each under its lock; the sum of what it returns. */
 size_t sessions_walk(struct sessions *all,
     size_t (*fn)(struct session *s, const void *arg), const void *arg);

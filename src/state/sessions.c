@@ -13,7 +13,7 @@
 #define SHARD_MOST 1024 /* beyond it whoever nobody holds makes room */
 #define SWEEP 4
 
-struct shard *
+struct session_shard *
 sessions_shard(struct sessions *all, struct str key)
 {
 	return &all->shard[hash_bytes(key) & (SESSION_SHARDS - 1)];
@@ -65,8 +65,10 @@ session_drop(struct session *s)
 void
 sessions_free(struct sessions *all)
 {
-	bool is_more = all != NULL;
+	bool is_more = true;
 
+	if (all == NULL)
+		return;
 	while (is_more) {
 		is_more = false;
 		for (size_t i = 0; i < SESSION_SHARDS; i++) {
@@ -82,8 +84,6 @@ sessions_free(struct sessions *all)
 			}
 		}
 	}
-	if (all == NULL)
-		return;
 	for (size_t i = 0; i < SESSION_SHARDS; i++) {
 		assert(list_is_empty(&all->shard[i].list));
 		map_fini(&all->shard[i].sessions, NULL);
@@ -113,7 +113,7 @@ session_unref(struct session *s)
 }
 
 static void
-sweep(struct shard *shard)
+sweep(struct session_shard *shard)
 {
 	for (size_t i = 0; i < SWEEP && shard->sessions.n > SHARD_MOST; i++) {
 		struct session *s = list_entry(shard->list.next, struct session, link);
@@ -129,7 +129,7 @@ sweep(struct shard *shard)
 }
 
 struct session *
-sessions_add(struct sessions *all, struct shard *shard, struct str key,
+sessions_add(struct sessions *all, struct session_shard *shard, struct str key,
     const struct session_parts *of, struct str sub, struct session *parent,
     unix_ms first_use)
 {
