@@ -68,14 +68,14 @@ def test_where_there_is_no_answer_it_says_what_to_look_at(tmp_path, said, why):
     path = str(tmp_path / "admin")
     with socket.socket(socket.AF_UNIX) as server:
         server.bind(path)
-        if said is not None:
-            server.listen()
 
         def serve():
             with server.accept()[0] as client:
                 client.recv(65536)
                 client.sendall(said)
-        threading.Thread(target=serve if said is not None else int, daemon=True).start()
+        if said is not None:
+            server.listen()
+            threading.Thread(target=serve, daemon=True).start()
         told = subprocess.run([binary(), "ctl", "-s", path, "status"], capture_output=True, text=True, timeout=60)
     assert told.returncode == 69 and why in told.stderr, told.stderr
 
