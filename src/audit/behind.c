@@ -106,8 +106,9 @@ skip_plain(struct str text, size_t at)
 	return at;
 }
 
-void
-behind_word(struct piece *p, size_t at, const char *ends, struct value *v)
+/* Up to one of `ends`, or what ends a value wherever it stands. */
+static void
+word_behind(struct piece *p, size_t at, const char *ends, struct value *v)
 {
 	size_t step;
 
@@ -135,8 +136,9 @@ behind_trim(struct str text, struct value *v)
 		v->to--;
 }
 
-const char *
-behind_ends(struct piece *p, const struct key *key, bool is_line)
+/* What ends a value without quotes behind that key; is_line: blanks do not. */
+static const char *
+ends_behind(struct piece *p, const struct key *key, bool is_line)
 {
 	if (is_line)
 		return key->before == '"' ? "\"" : key->before == '\'' ? "'" : "";
@@ -188,7 +190,7 @@ take_behind_scheme(struct piece *p, const char *ends, struct value *v)
 
 	if (v->to == p->text.n || !is_blank(p->text.p[v->to]))
 		return;
-	behind_word(p, skip_blanks(p->text, v->to), ends, &next);
+	word_behind(p, skip_blanks(p->text, v->to), ends, &next);
 	if (is_behind_scheme(str_sub(p->text, v->from, v->to - v->from),
 		str_sub(p->text, next.from, next.to - next.from))) {
 		v->to = next.to;
@@ -200,7 +202,7 @@ take_behind_scheme(struct piece *p, const char *ends, struct value *v)
 static void
 other_value(struct piece *p, const char *ends, size_t at, struct value *v)
 {
-	behind_word(p, at, ends, v);
+	word_behind(p, at, ends, v);
 	if (value_skip_scheme(str_sub(p->text, v->from, p->text.n), &(bool){ false }) > 0)
 		take_behind_scheme(p, ends, v);
 }
@@ -558,9 +560,9 @@ authorization_value(struct piece *p, const struct key *key, size_t at, bool is_l
 	bool is_list = false, is_rest = is_line || limit < p->text.n;
 	size_t from = v->from;
 	size_t skip = value_skip_scheme(str_sub(p->text, from, p->text.n), &is_list);
-	const char *ends = behind_ends(p, key, false);
+	const char *ends = ends_behind(p, key, false);
 
-	behind_word(p, from + skip, ends, v);
+	word_behind(p, from + skip, ends, v);
 	if (is_line && p->text.p[at] == '=' && !is_list)
 		take_rest(p, at, limit, v);
 	else if (is_list || is_rest)
@@ -616,7 +618,7 @@ behind_key(
 	if (strcmp(kind, "authorization") == 0)
 		authorization_value(p, key, at, is_line, limit, v);
 	else
-		other_value(p, behind_ends(p, key, strcmp(kind, "cookie") == 0), from, v);
+		other_value(p, ends_behind(p, key, strcmp(kind, "cookie") == 0), from, v);
 	if (strcmp(kind, "authorization") != 0 && (is_line || is_string))
 		take_rest(p, at, limit, v);
 	end_at_host(p, key, at, v);
@@ -628,7 +630,7 @@ void
 behind_option(struct piece *p, const struct key *key, size_t at, struct value *v)
 {
 	if (!bracketed_value(p, at, false, v) && !behind_quote(p->text, at, v))
-		behind_word(p, at, behind_ends(p, key, false), v);
+		word_behind(p, at, ends_behind(p, key, false), v);
 }
 
 bool

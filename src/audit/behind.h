@@ -21,10 +21,6 @@ size_t behind_begin(struct str text, size_t at);
  * same level; one with more backslashes belongs to the value.  False: none is at `at`.
  */
 bool behind_quote(struct str text, size_t at, struct value *v);
-/* Up to one of `ends`, or what ends a value wherever it stands. */
-void behind_word(struct piece *p, size_t at, const char *ends, struct value *v);
-/* What ends a value without quotes behind that key; is_line: blanks do not. */
-const char *behind_ends(struct piece *p, const struct key *key, bool is_line);
 /* The value behind the separator at `at`, of a key whose name says `kind`. */
 void behind_key(
     struct piece *p, const struct key *key, const char *kind, size_t at, struct value *v);

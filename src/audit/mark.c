@@ -115,6 +115,7 @@ marker_print(const struct marker *m, const char *kind, struct str secret, struct
 #define OWN_SLOTS 256 /* for a hundred kinds */
 
 static struct str own[OWN_SLOTS];
+static size_t nown;
 static bool is_of_id[256]; /* the same as is_id_byte() */
 static pthread_once_t own_once = PTHREAD_ONCE_INIT;
 
@@ -132,6 +133,16 @@ own_slot(struct str kind)
 }
 
 static void
+add_own(struct str kind)
+{
+	struct str *slot = own_slot(kind);
+
+	nown += slot->n == 0;
+	assert(nown < OWN_SLOTS); /* else one that is not there is looked for for ever */
+	*slot = kind;
+}
+
+static void
 collect_own(void)
 {
 	const char *kind;
@@ -139,11 +150,11 @@ collect_own(void)
 	for (int c = 0; c < 256; c++)
 		is_of_id[c] = is_id_byte((char)c);
 	for (size_t i = 0; i < sizeof(own_kinds) / sizeof(*own_kinds); i++)
-		*own_slot(str_of(own_kinds[i])) = str_of(own_kinds[i]);
+		add_own(str_of(own_kinds[i]));
 	for (size_t i = 0; (kind = name_kind_at(i)) != NULL; i++)
-		*own_slot(str_of(kind)) = str_of(kind);
+		add_own(str_of(kind));
 	for (size_t i = 0; (kind = shape_kind_at(i)) != NULL; i++)
-		*own_slot(str_of(kind)) = str_of(kind);
+		add_own(str_of(kind));
 }
 
 static void

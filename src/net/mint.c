@@ -45,12 +45,6 @@ struct mint_wait {
 
 /* ---- what is kept ---- */
 
-static msec
-now_ms(void)
-{
-	return clock_mono_us() / 1000;
-}
-
 static void
 drop(struct mint *m, struct kept *k)
 {
@@ -69,7 +63,7 @@ mint_kept(struct mint *m, const struct ca *ca, const struct host *name)
 
 	pthread_mutex_lock(&m->lock);
 	k = map_get(&m->by_name, host_str(name));
-	if (k != NULL && (leaf_ca(k->leaf) != ca || k->until <= now_ms())) {
+	if (k != NULL && (leaf_ca(k->leaf) != ca || k->until <= clock_mono_ms())) {
 		drop(m, k);
 		k = NULL;
 	}
@@ -89,7 +83,7 @@ keep(struct mint *m, const struct host *name, struct leaf *leaf)
 
 	*k = (struct kept){ .name = mem_strdup(name->name),
 		.leaf = leaf_ref(leaf),
-		.until = now_ms() + KEPT_MS };
+		.until = clock_mono_ms() + KEPT_MS };
 	pthread_mutex_lock(&m->lock);
 	if ((old = map_get(&m->by_name, host_str(name))) != NULL)
 		drop(m, old);
