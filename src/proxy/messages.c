@@ -36,6 +36,13 @@ messages_free(struct messages *m)
 
 /* ---- up */
 
+/* Until a reload takes dlp away: then it is as any other websocket. */
+static bool
+is_looking(const struct messages *m)
+{
+	return m->sieve->dlp != DLP_NONE;
+}
+
 /* Whole, and in one frame: it may stand between a message's fragments. */
 static bool
 look_control(struct messages *m, const struct ws_piece *piece)
@@ -48,7 +55,7 @@ look_control(struct messages *m, const struct ws_piece *piece)
 		return true;
 	sieve_init(&own, m->sieve->redactor, m->sieve->known, m->sieve->dlp);
 	sieve_add(&own, buf_view(&m->control));
-	may = sieve_look(&own, true);
+	may = !is_looking(m) || sieve_look(&own, true);
 	if (own.kind != NULL && (m->sieve->kind == NULL || !may))
 		m->sieve->kind = own.kind;
 	m->sieve->is_caught |= own.is_caught;
@@ -69,7 +76,9 @@ look_data(struct messages *m, const struct ws_piece *piece)
 		m->opcode = piece->opcode;
 	m->is_in_message = !piece->ends_message;
 	sieve_add(m->sieve, buf_view(&m->clear));
-	if (!sieve_look(m->sieve, piece->ends_message))
+	if (!is_looking(m))
+		sieve_pass(m->sieve);
+	else if (!sieve_look(m->sieve, piece->ends_message))
 		return false;
 	ready = sieve_ready(m->sieve);
 	if (ready.n == 0 && !piece->ends_message)

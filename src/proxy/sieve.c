@@ -170,6 +170,12 @@ sieve_look(struct sieve *s, bool is_end)
 	return !s->is_caught;
 }
 
+void
+sieve_pass(struct sieve *s)
+{
+	s->clear = s->body.n;
+}
+
 struct str
 sieve_ready(const struct sieve *s)
 {

@@ -51,6 +51,8 @@ bool sieve_coded(struct sieve *s) MUST_CHECK;
 void sieve_add(struct sieve *s, struct str in);
 /* is_end: it is whole.  False: it is caught. */
 bool sieve_look(struct sieve *s, bool is_end) MUST_CHECK;
+/* Instead: nothing is looked for any more. */
+void sieve_pass(struct sieve *s);
 /* What of it may go; sieve_gone(): it is taken. */
 struct str sieve_ready(const struct sieve *s);
 void sieve_gone(struct sieve *s);

@@ -153,7 +153,7 @@ def test_heads_that_are_cut_short_fill_no_disk(guarded, upstream, connect, disk)
     normal = connect(proxy)
 
     def is_stopped():
-        for _ in range(100):
+        for _ in range(20):
             with connect(proxy) as sock:
                 sock.send("GET http://%s/ HTTP/1.1\r\n" % NAME)
         assert normal.get("http://%s/" % NAME, headers=as_session("normal")).status == 200

@@ -37,3 +37,14 @@ def test_a_websocket_that_flows_unseen_ends_when_it_must_be_seen(chat, upstream)
     reload_to(proxy, dlp="mark")
     assert ws.sock.read_all() == b"" and ws.sock.is_reset
     assert proxy.finals(1)[0]["reason"] == "policy_changed"
+
+
+def test_what_is_open_is_not_looked_at_any_more_when_dlp_goes(chat, upstream):  # noqa: F811
+    """Nor is what was held back."""
+    proxy, ws = chat("block")
+    ws.send(2, b"begun", final=False)
+    reload_to(proxy)
+    ws.send(0, SHAPED.encode())
+    assert ws.message() == (2, b"begun" + SHAPED.encode())
+    ws.send(9, HELD.encode())
+    assert ws.next_control() == (10, HELD.encode())
