@@ -355,7 +355,7 @@ take_option(struct audit_asked *o, int c, char *const *argv)
 	bool *is_on = switch_of(o, c);
 
 	if (c == '?' || c == ':')
-		return usage_refuse_option("audit", argv, c);
+		return usage_refuse_option("audit", longs, argv, c);
 	if (place != NULL)
 		*place = optarg;
 	else if (is_on != NULL)

@@ -356,7 +356,7 @@ take_option(struct options *o, int c, char *const *argv)
 		o->finishes = true;
 		return EXIT_YES;
 	default:
-		return usage_refuse_option("ca", argv, c);
+		return usage_refuse_option("ca", longs, argv, c);
 	}
 }
 

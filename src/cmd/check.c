@@ -369,7 +369,7 @@ take_option(struct options *o, int c, char *const *argv)
 		if (!o->is_json && strcmp(optarg, "text") != 0)
 			return usage_refuse_value("check", longs, values, c);
 	} else {
-		return usage_refuse_option("check", argv, c);
+		return usage_refuse_option("check", longs, argv, c);
 	}
 	return EXIT_YES;
 }

@@ -399,7 +399,7 @@ cmd_ctl(int argc, char **argv)
 			fputs(help, stdout);
 			return EXIT_YES;
 		default:
-			return usage_refuse_option("ctl", argv, opt);
+			return usage_refuse_option("ctl", options, argv, opt);
 		}
 	const struct command *c = optind < argc ? command_find(argv[optind]) : NULL;
 	int words = argc - optind;

@@ -442,7 +442,7 @@ take_option(struct env *e, int opt, char *const *argv)
 			    optarg);
 		return EXIT_YES;
 	default:
-		return usage_refuse_option("env", argv, opt);
+		return usage_refuse_option("env", options, argv, opt);
 	}
 }
 

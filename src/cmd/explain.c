@@ -318,7 +318,7 @@ cmd_explain(int argc, char **argv)
 			fputs(help, stdout);
 			return EXIT_YES;
 		default:
-			return usage_refuse_option("explain", argv, c);
+			return usage_refuse_option("explain", longs, argv, c);
 		}
 	if ((status = read_words(&o, argc - optind, argv + optind)) != EXIT_YES)
 		return status;

@@ -413,7 +413,7 @@ cmd_forward(int argc, char **argv)
 	opterr = 0;
 	while ((opt = getopt_long(argc, argv, ":h", options, NULL)) != -1) {
 		if (opt != 'h')
-			return usage_refuse_option("forward", argv, opt);
+			return usage_refuse_option("forward", options, argv, opt);
 		fputs(help, stdout);
 		return EXIT_YES;
 	}

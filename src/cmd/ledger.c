@@ -256,7 +256,7 @@ take_option(struct ledger_asked *o, int c, char *const *argv)
 	bool *is_on = switch_of(o, c);
 
 	if (c == '?' || c == ':')
-		return usage_refuse_option("ledger", argv, c);
+		return usage_refuse_option("ledger", longs, argv, c);
 	if (place != NULL)
 		*place = optarg;
 	else if (is_on != NULL)

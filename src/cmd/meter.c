@@ -314,7 +314,7 @@ take_option(int c, char **argv, struct options *o, int *code)
 		return false;
 	}
 	if (c == '?' || c == ':') {
-		*code = usage_refuse_option(argv[0], argv, c);
+		*code = usage_refuse_option(argv[0], longs, argv, c);
 		return false;
 	}
 	if (take_value(c, o))

@@ -277,6 +277,17 @@ fingerprint(const struct redactor *r)
 
 /* ---- the command */
 
+static const struct option options[] = {
+	{ "as", required_argument, NULL, 'a' },
+	{ "explain", no_argument, NULL, 'e' },
+	{ "fingerprint", no_argument, NULL, 'f' },
+	{ "config", required_argument, NULL, 'c' },
+	{ "key", required_argument, NULL, 'k' },
+	{ "key-id", required_argument, NULL, 'i' },
+	{ "help", no_argument, NULL, 'h' },
+	{ NULL, 0, NULL, 0 },
+};
+
 /* False: *code is how to end. */
 static bool
 take_option(int c, char **argv, struct options *o, int *code)
@@ -308,7 +319,7 @@ take_option(int c, char **argv, struct options *o, int *code)
 		*code = EXIT_YES;
 		return false;
 	default:
-		*code = usage_refuse_option(argv[0], argv, c);
+		*code = usage_refuse_option(argv[0], options, argv, c);
 		return false;
 	}
 }
@@ -316,16 +327,6 @@ take_option(int c, char **argv, struct options *o, int *code)
 static bool
 read_options(int argc, char **argv, struct options *o, int *code)
 {
-	static const struct option options[] = {
-		{ "as", required_argument, NULL, 'a' },
-		{ "explain", no_argument, NULL, 'e' },
-		{ "fingerprint", no_argument, NULL, 'f' },
-		{ "config", required_argument, NULL, 'c' },
-		{ "key", required_argument, NULL, 'k' },
-		{ "key-id", required_argument, NULL, 'i' },
-		{ "help", no_argument, NULL, 'h' },
-		{ NULL, 0, NULL, 0 },
-	};
 	int c;
 
 	opterr = 0;

@@ -120,7 +120,7 @@ cmd_run(int argc, char **argv)
 			return EXIT_YES;
 		default:
 			free(allow);
-			return usage_refuse_option("run", argv, opt);
+			return usage_refuse_option("run", options, argv, opt);
 		}
 	}
 	o.allow = allow;

@@ -32,7 +32,7 @@ static const char help[] =
     "           [--sub SUB] [--turn TURN] [--par SID] [--profile NAME]\n"
     "           [--ttl DURATION] [--session-usd USD] [--turn-usd USD]\n"
     "           [--vm-seconds N] [--network deny-all|HOST]... [--model PATTERN]...\n"
-    "           [--hosted-tool NAME]... [--public]\n"
+    "           [--hosted-tool NAME]... [--public] [--extra-claims]\n"
     "       weir token show [-c FILE] [TOKEN]\n"
     "       weir token keygen [--alg ALG] [--out FILE] [--public-out FILE]\n"
     "\n"
@@ -61,10 +61,12 @@ static const char help[] =
     "      --model PATTERN   may be used, if policy allows it\n"
     "      --hosted-tool NAME a tool that the provider runs\n"
     "      --public          for strangers: wants --session-usd and --vm-seconds\n"
+    "      --extra-claims    claims that weir does not read are meant so, also those\n"
+    "                        that look like one it reads\n"
     "\n"
     "show takes a token (standard input without TOKEN) apart, and says, with -c, "
     "whether\n"
-    "it counts here and now.\n"
+    "it counts here and now, and which of its claims do not.\n"
     "\n"
     "keygen makes a key that is not weak and prints it.\n"
     "\n"
@@ -72,8 +74,9 @@ static const char help[] =
     "      --public-out FILE the public half\n"
     "      --help            this text\n"
     "\n"
-    "Exits 0, 1 when the token counts for nothing, 66 when a file cannot be read, 69\n"
-    "when one cannot be written, 78 when the configuration or the key is wrong.\n";
+    "Exits 0, 1 when the token, or a claim that mint was given, counts for nothing,\n"
+    "66 when a file cannot be read, 69 when one cannot be written, 78 when the\n"
+    "configuration or the key is wrong.\n";
 
 /* Options that become claims of their own, in the order they are written. */
 enum text_claim { SID, TENANT, SUB, TURN, PAR, PROFILE, TEXT_CLAIMS };
@@ -90,7 +93,7 @@ struct options {
 	const char *text[TEXT_CLAIMS];
 	const char *session_usd, *turn_usd, *vm_seconds;
 	struct words network, models, tools;
-	bool is_public;
+	bool is_public, is_extra;
 	const char *out, *public_out;
 };
 
@@ -323,25 +326,109 @@ put_claims(const struct mint *m, struct str file, struct buf *to)
 	json_close(&j, '}');
 }
 
-/* Does what was made count? */
-static bool
-is_good(const struct mint *m, struct str token, struct str claims)
+/* Who says so: of a configuration, or of none. */
+static struct claims_source
+source_of(const struct mint *m, struct str issuer)
 {
 	static const struct settings nobody = { .sessions_max_ttl = INT32_MAX,
 		.sessions_public = PUBLIC_ALLOW,
 		.budget_default = { -1, -1, -1 },
 		.budget_max = { -1, -1, -1 } };
-	const struct claims_source source = {
+
+	return (struct claims_source){
 		.settings = m->settings == NULL ? &nobody : m->settings,
-		.issuer = str_of(m->issuer),
+		.issuer = issuer,
 		.is_token = true,
 	};
+}
+
+static void
+print_hint(FILE *to, const struct claim_hint *h)
+{
+	if (h->name != NULL)
+		fprintf(to, "; did you mean \"%s%s%s\"?",
+		    h->inside == NULL ? "" : h->inside, h->inside == NULL ? "" : ".",
+		    h->name);
+}
+
+/* A claim that nothing reads is said, and is an error where it is near one that counts.
+ */
+static bool
+are_claims_meant(const struct mint *m)
+{
+	const struct claims_source source = source_of(m, str_of(m->issuer));
+	struct claim_hint hint;
+	bool are_meant = true;
+
+	if (m->file == NULL || m->o->is_extra)
+		return true;
+	for (const struct json_value *at = m->file->child; at != NULL; at = at->next) {
+		if (claim_is_read(&source, at->key, &hint))
+			continue;
+		fputs("weir token: weir does not read the claim \"", stderr);
+		print_safely(stderr, at->key);
+		fputc('"', stderr);
+		print_hint(stderr, &hint);
+		fputc('\n', stderr);
+		are_meant = are_meant && hint.name == NULL;
+	}
+	if (!are_meant)
+		fputs(
+		    "weir token: no token was made; if it is meant so: --extra-claims\n",
+		    stderr);
+	return are_meant;
+}
+
+static void
+print_amount(FILE *to, int64_t amount, bool is_usd)
+{
+	char text[USD_TEXT];
+
+	if (is_usd)
+		fputs(usd_print(amount, text), to);
+	else
+		fprintf(to, "%" PRId64, amount);
+}
+
+/* Budgets that the configuration lowers, a line each. */
+static void
+print_lowered(FILE *to, const char *before, const struct grant *g)
+{
+	const struct {
+		const char *name;
+		const struct ceiling *ceiling;
+		bool is_usd;
+	} budgets[] = {
+		{ "turnUsd", &g->turn_usd, true },
+		{ "sessionUsd", &g->session_usd, true },
+		{ "vmSeconds", &g->vm_seconds, false },
+	};
+
+	for (size_t i = 0; i < sizeof(budgets) / sizeof(budgets[0]); i++) {
+		const struct ceiling *c = budgets[i].ceiling;
+		if (c->cap < 0 || c->claim <= c->cap)
+			continue;
+		fprintf(to, "%sbudget.%s ", before, budgets[i].name);
+		print_amount(to, c->claim, budgets[i].is_usd);
+		fprintf(to, " is above budget.max.%s: only ", budgets[i].name);
+		print_amount(to, c->cap, budgets[i].is_usd);
+		fputs(" counts\n", to);
+	}
+}
+
+/* Does what was made count? */
+static bool
+is_good(const struct mint *m, struct str token, struct str claims)
+{
+	const struct claims_source source = source_of(m, str_of(m->issuer));
 	struct grant *g = NULL;
 	const char *why;
 	enum reason reason = m->keys == NULL
 				 ? claims_read(&g, &source, claims, clock_wall_s(), &why)
 				 : token_verify(&g, m->keys, token, clock_wall_s(), &why);
 
+	if (g != NULL)
+		print_lowered(stderr, "weir token: ", g);
 	grant_unref(g);
 	if (reason == REASON_PROFILE_UNKNOWN && m->keys == NULL)
 		return true; /* whoever has the configuration knows */
@@ -419,6 +506,8 @@ mint_with(struct mint *m)
 		    why == NULL ? "it is another value" : why);
 		status = EXIT_CONFIG;
 	}
+	if (status == EXIT_YES && !are_claims_meant(m))
+		status = EXIT_NO;
 	if (status == EXIT_YES)
 		status = sign_and_print(m, buf_view(&file));
 	buf_fini(&file);
@@ -463,6 +552,26 @@ print_expiry(const struct json_value *claims)
 	printf("expires  %s (%+" PRId64 " s)\n", text, (int64_t)n - clock_wall_s());
 }
 
+static void
+print_ignored(const struct mint *m, const struct json_value *claims)
+{
+	const struct json_value *iss = json_get(claims, "iss");
+	const struct claims_source source =
+	    source_of(m, iss == NULL || iss->type != JSON_STRING ? STR_NONE : iss->text);
+	struct claim_hint hint;
+
+	if (claims == NULL || claims->type != JSON_OBJECT)
+		return;
+	for (const struct json_value *at = claims->child; at != NULL; at = at->next) {
+		if (claim_is_read(&source, at->key, &hint))
+			continue;
+		fputs("ignored  ", stdout);
+		print_safely(stdout, at->key);
+		print_hint(stdout, &hint);
+		putchar('\n');
+	}
+}
+
 static int
 print_verdict(const struct mint *m, struct str token)
 {
@@ -474,6 +583,8 @@ print_verdict(const struct mint *m, struct str token)
 		return EXIT_YES;
 	}
 	enum reason reason = token_verify(&g, m->keys, token, clock_wall_s(), &why);
+	if (g != NULL)
+		print_lowered(stdout, "lowered  ", g);
 	grant_unref(g);
 	printf("verdict  %s%s%s\n", reason_row(reason)->name, why == NULL ? "" : ": ",
 	    why == NULL ? "" : why);
@@ -484,6 +595,7 @@ static int
 show_parts(struct mint *m, struct str token)
 {
 	struct token_parts parts;
+	const struct json_value *claims;
 	const char *why = token_split(&parts, token, &m->arena), *ignored;
 
 	if (why != NULL) {
@@ -495,7 +607,9 @@ show_parts(struct mint *m, struct str token)
 	fputs("\nclaims   ", stdout);
 	print_safely(stdout, parts.claims);
 	putchar('\n');
-	print_expiry(json_parse(parts.claims, &m->arena, &ignored));
+	claims = json_parse(parts.claims, &m->arena, &ignored);
+	print_expiry(claims);
+	print_ignored(m, claims);
 	return print_verdict(m, token);
 }
 
@@ -597,6 +711,7 @@ enum option_id {
 	OPTION_MODEL,
 	OPTION_TOOL,
 	OPTION_PUBLIC,
+	OPTION_EXTRA,
 	OPTION_TEXT /* and behind it one for each text_claim */
 };
 
@@ -619,6 +734,7 @@ static const struct option longs[] = {
 	{ "model", required_argument, NULL, OPTION_MODEL },
 	{ "hosted-tool", required_argument, NULL, OPTION_TOOL },
 	{ "public", no_argument, NULL, OPTION_PUBLIC },
+	{ "extra-claims", no_argument, NULL, OPTION_EXTRA },
 	{ "sid", required_argument, NULL, OPTION_TEXT + SID },
 	{ "tenant", required_argument, NULL, OPTION_TEXT + TENANT },
 	{ "sub", required_argument, NULL, OPTION_TEXT + SUB },
@@ -649,6 +765,7 @@ static const struct usage_users users[] = {
 	{ OPTION_MODEL, MINT },
 	{ OPTION_TOOL, MINT },
 	{ OPTION_PUBLIC, MINT },
+	{ OPTION_EXTRA, MINT },
 	{ OPTION_TEXT + SID, MINT },
 	{ OPTION_TEXT + TENANT, MINT },
 	{ OPTION_TEXT + SUB, MINT },
@@ -723,8 +840,10 @@ take_option(struct options *o, int c, char *const *argv)
 		    "token", "%s may stand %d times", argv[optind - 2], LIST_MAX);
 	else if (c == OPTION_PUBLIC)
 		o->is_public = true;
+	else if (c == OPTION_EXTRA)
+		o->is_extra = true;
 	else
-		return usage_refuse_option("token", argv, c);
+		return usage_refuse_option("token", longs, argv, c);
 	return EXIT_YES;
 }
 

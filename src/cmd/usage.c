@@ -7,6 +7,9 @@
 #include <stdio.h>
 
 #include "cmd/main.h"
+#include "conf/report.h"
+
+#define OPTIONS_MAX 64 /* as usage_given() has bits */
 
 int
 usage_refuse(const char *command, const char *fmt, ...)
@@ -84,14 +87,38 @@ usage_check_users(const char *command, const char *word, unsigned bit,
 	return EXIT_YES;
 }
 
+/* "--alow" or "--alow=x" */
+static int
+refuse_long(const char *command, const struct option *longs, const char *word)
+{
+	const char *names[OPTIONS_MAX], *near;
+	struct str name = str_of(word + 2);
+	size_t n = 0, at;
+
+	if (str_find(name, '=', &at))
+		name = str_sub(name, 0, at);
+	for (; longs[n].name != NULL; n++) {
+		assert(n < OPTIONS_MAX);
+		names[n] = longs[n].name;
+		if (str_eq(name, str_of(names[n])))
+			return usage_refuse(command, "--%s takes no value", names[n]);
+	}
+	near = report_suggest(name, names, n);
+	if (near == NULL)
+		return usage_refuse(command, "there is no option %s", word);
+	return usage_refuse(
+	    command, "there is no option %s; did you mean --%s?", word, near);
+}
+
 int
-usage_refuse_option(const char *command, char *const *argv, int c)
+usage_refuse_option(
+    const char *command, const struct option *longs, char *const *argv, int c)
 {
 	const char *word = argv[optind - 1];
 
 	if (c == ':')
 		return usage_refuse(command, "a value is missing for %s", word);
 	if (word[0] == '-' && word[1] == '-')
-		return usage_refuse(command, "there is no option %s", word);
+		return refuse_long(command, longs, word);
 	return usage_refuse(command, "there is no option -%c", optopt);
 }

@@ -13,8 +13,10 @@
 
 /* One sentence on stderr and where help is.  Returns EXIT_USAGE. */
 int usage_refuse(const char *command, const char *fmt, ...) PRINTF_LIKE(2, 3);
-/* The same for what getopt_long() gave back as `c`: '?' or ':'. */
-int usage_refuse_option(const char *command, char *const *argv, int c);
+/* The same for what getopt_long() gave back as `c`, '?' or ':'; where an option of
+ * `longs` is near, it is named. */
+int usage_refuse_option(
+    const char *command, const struct option *longs, char *const *argv, int c);
 
 /* What an option takes: a phrase, or one of some words, which NULL ends. */
 struct usage_value {

@@ -300,7 +300,7 @@ take_options(struct verify *v, int argc, char **argv)
 	while (code == EXIT_YES &&
 	       (opt = getopt_long(argc, argv, ":h", options, &at)) != -1) {
 		if (opt == '?' || opt == ':')
-			return usage_refuse_option("verify", argv, opt);
+			return usage_refuse_option("verify", options, argv, opt);
 		if (opt == 'h') {
 			fputs(help, stdout);
 			return EXIT_YES;

@@ -13,10 +13,12 @@
 #include <string.h>
 
 #include "base/glob.h"
+#include "conf/report.h"
 #include "policy/network.h"
 #include "wire/json.h"
 
 #define GRANT_MEMORY ((size_t)8 << 20) /* of at most 8 KB of claims */
+#define COUNT_OF(table) (sizeof(table) / sizeof((table)[0]))
 #define YEAR_9999 INT64_C(253402300799)
 #define GEN_MAX ((INT64_C(1) << 53) - 1) /* what every store can keep */
 
@@ -155,16 +157,16 @@ read_vm_seconds(struct reading *r, const struct json_value *v)
 	    r, v, INT32_MAX, &r->g->vm_seconds.claim, "vmSeconds is no whole number");
 }
 
+static const struct member budget_members[] = {
+	{ "turnUsd", read_turn_usd },
+	{ "sessionUsd", read_session_usd },
+	{ "vmSeconds", read_vm_seconds },
+};
+
 static bool
 read_budget(struct reading *r, const struct json_value *v)
 {
-	static const struct member members[] = {
-		{ "turnUsd", read_turn_usd },
-		{ "sessionUsd", read_session_usd },
-		{ "vmSeconds", read_vm_seconds },
-	};
-
-	return read_members(r, v, members, sizeof(members) / sizeof(members[0]),
+	return read_members(r, v, budget_members, COUNT_OF(budget_members),
 	    "budget is no object of turnUsd, sessionUsd and vmSeconds");
 }
 
@@ -184,19 +186,19 @@ LIMIT(session_tokens, "sessionTokens")
 LIMIT(turn_calls, "turnCalls")
 LIMIT(upload_bytes, "uploadBytes")
 
+static const struct member limits_members[] = {
+	{ "requestsPerMinute", read_requests_per_minute },
+	{ "concurrency", read_concurrency },
+	{ "turnTokens", read_turn_tokens },
+	{ "sessionTokens", read_session_tokens },
+	{ "turnCalls", read_turn_calls },
+	{ "uploadBytes", read_upload_bytes },
+};
+
 static bool
 read_limits(struct reading *r, const struct json_value *v)
 {
-	static const struct member members[] = {
-		{ "requestsPerMinute", read_requests_per_minute },
-		{ "concurrency", read_concurrency },
-		{ "turnTokens", read_turn_tokens },
-		{ "sessionTokens", read_session_tokens },
-		{ "turnCalls", read_turn_calls },
-		{ "uploadBytes", read_upload_bytes },
-	};
-
-	return read_members(r, v, members, sizeof(members) / sizeof(members[0]),
+	return read_members(r, v, limits_members, COUNT_OF(limits_members),
 	    "limits is no object of requestsPerMinute, concurrency, turnTokens, "
 	    "sessionTokens, turnCalls and uploadBytes");
 }
@@ -349,13 +351,19 @@ static const struct {
 	{ "network", CLAIM_NETWORK, read_network },
 };
 
+/* As the issuer calls it. */
+static const char *
+name_of(const struct claim_names *names, const char *name, enum claim claim)
+{
+	const char *as = names == NULL || claim == CLAIM_N ? NULL : names->as[claim];
+
+	return as == NULL ? name : as;
+}
+
 static const struct json_value *
 claim_of(const struct reading *r, const char *name, enum claim claim)
 {
-	const char *as =
-	    r->names == NULL || claim == CLAIM_N ? NULL : r->names->as[claim];
-
-	return json_get(r->root, as == NULL ? name : as);
+	return json_get(r->root, name_of(r->names, name, claim));
 }
 
 /* ---- what claims must say together */
@@ -587,7 +595,7 @@ read_all(struct reading *r)
 		r->why = "the claims are no JSON object";
 		return REASON_SESSION_INVALID;
 	}
-	for (size_t i = 0; i < sizeof(claims) / sizeof(claims[0]); i++) {
+	for (size_t i = 0; i < COUNT_OF(claims); i++) {
 		v = claim_of(r, claims[i].name, claims[i].claim);
 		if (v != NULL && !claims[i].read(r, v))
 			return REASON_SESSION_INVALID;
@@ -633,6 +641,75 @@ claims_recall(struct grant **out, const struct claims_source *source, struct str
     const char **why)
 {
 	return read_claims(out, source, json, 0, true, why);
+}
+
+/* ---- claims that nothing reads */
+
+/* Names that stand in a token, a block after the other. */
+struct known {
+	const char *name[64];
+	size_t n;
+};
+
+static void
+know(struct known *k, const char *name)
+{
+	assert(k->n < COUNT_OF(k->name));
+	k->name[k->n++] = name;
+}
+
+static void
+know_members(struct known *k, const struct member *m, size_t n)
+{
+	for (size_t i = 0; i < n; i++)
+		know(k, m[i].name);
+}
+
+static bool
+knows(const struct known *k, struct str key)
+{
+	for (size_t i = 0; i < k->n; i++)
+		if (str_eq(key, str_of(k->name[i])))
+			return true;
+	return false;
+}
+
+/* Ours, where this issuer calls it something else; or NULL. */
+static const char *
+name_instead(const struct claim_names *names, struct str key)
+{
+	for (size_t i = 0; i < COUNT_OF(claims); i++)
+		if (str_eq(key, str_of(claims[i].name)))
+			return name_of(names, claims[i].name, claims[i].claim);
+	return NULL;
+}
+
+bool
+claim_is_read(const struct claims_source *source, struct str key, struct claim_hint *hint)
+{
+	const struct claim_names *names = names_of(source);
+	struct known k = { .n = 0 };
+
+	*hint = (struct claim_hint){ NULL, NULL };
+	for (size_t i = 0; i < COUNT_OF(claims); i++)
+		know(&k, name_of(names, claims[i].name, claims[i].claim));
+	know(&k, name_of(names, "profile", CLAIM_PROFILE));
+	know(&k, "iss");
+	know(&k, "aud");
+	if (knows(&k, key))
+		return true;
+	size_t budget = k.n;
+	know_members(&k, budget_members, COUNT_OF(budget_members));
+	size_t limits = k.n;
+	know_members(&k, limits_members, COUNT_OF(limits_members));
+	if ((hint->name = name_instead(names, key)) == NULL)
+		hint->name = report_suggest(key, k.name, k.n);
+	for (size_t i = budget; i < k.n; i++)
+		if (hint->name == k.name[i])
+			hint->inside = i < limits
+					   ? name_of(names, "budget", CLAIM_BUDGET)
+					   : name_of(names, "limits", CLAIM_LIMITS);
+	return false;
 }
 
 /* ---- grants */

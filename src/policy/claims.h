@@ -95,6 +95,19 @@ enum reason claims_read(struct grant **out, const struct claims_source *source,
 enum reason claims_recall(struct grant **out, const struct claims_source *source,
     struct str json, const char **why) MUST_CHECK;
 
+/* What somebody may have meant by a claim that counts for nothing. */
+struct claim_hint {
+	const char *name;   /* NULL: nothing is near it */
+	const char *inside; /* the claim that this is a member of; NULL: it is a claim */
+};
+/*
+ * Does weir read the claim `key` of this issuer's tokens?  It takes every other one and
+ * ignores it (RFC 7519, section 4), which a person who wrote it may not know: false, and
+ * *hint, which lives as long as source->settings.
+ */
+bool claim_is_read(
+    const struct claims_source *source, struct str key, struct claim_hint *hint);
+
 /* NULL: there is none of that name. */
 const struct session_profile *profile_find(const struct settings *s, struct str name);
 

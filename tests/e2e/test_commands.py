@@ -49,6 +49,17 @@ def test_a_value_that_an_option_does_not_take_is_told_with_its_option_and_what_i
 
 
 @pytest.mark.parametrize("arguments,why", [
+    ("run --alow x", "--alow; did you mean --allow?"), ("run --alow=x", "--alow=x; did you mean --allow?"),
+    ("token mint --session_usd 5", "did you mean --session-usd?"), ("redact --explian", "did you mean --explain?"),
+    ("explain --jsn a.test:443", "did you mean --json?"), ("ctl --tokenfile f arm x", "did you mean --token-file?"),
+    ("run --quite-another", "there is no option --quite-another\n"), ("explain --json=x a.test:443", "--json takes no value\n"),
+], ids=lambda a: a if " -" in a else "")
+def test_an_option_that_there_is_not_is_told_with_the_nearest(arguments, why):
+    told = weir(*arguments.split(), given="")
+    assert told.returncode == 64 and why in told.stderr and told.stderr.endswith("--help\n"), told
+
+
+@pytest.mark.parametrize("arguments,why", [
     ("token mint --out f", "mint takes no --out"), ("token keygen --sid s", "keygen takes no --sid"),
     ("token show --ttl 1h", "show takes no --ttl"), ("ca show --days 5 d", "show takes no --days"),
     ("ca init --finish d", "init takes no --finish"), ("ca rotate --finish --name x d", "rotate --finish takes no --name"),

@@ -91,6 +91,37 @@ def test_a_claim_stands_in_one_place_only(config):
     assert status == 1 and "twice" in told
 
 
+@pytest.mark.parametrize("claims,meant", [({"uploadBytes": 5}, "limits.uploadBytes"), ({"budjet": {"sessionUsd": 1}}, "budget"),
+                                          ({"model": ["x"]}, "models"), ({"turn_usd": "1"}, "budget.turnUsd")],
+                         ids=lambda c: next(iter(c)) if isinstance(c, dict) else "")
+def test_a_claim_that_only_looks_like_one_that_counts_is_not_minted(config, claims, meant):
+    more = ["--sid", "s1", "--claims", "-"]
+    status, token, why = mint(config, *more, stdin=json.dumps(claims))
+    assert status == 1 and not token and f'"{next(iter(claims))}"; did you mean "{meant}"?' in why, why
+    status, token, why = mint(config, *more, "--extra-claims", stdin=json.dumps(claims))
+    assert status == 0 and not why
+    told = weir("token", "show", "-c", config, token)
+    assert told.returncode == 0 and f'ignored  {next(iter(claims))}; did you mean "{meant}"?\n' in told.stdout
+
+
+def test_a_claim_of_others_is_minted_and_said(config):
+    status, token, why = mint(config, "--sid", "s1", "--claims", "-", stdin='{"email":"a@b.test","limits":{"uploadBytes":5}}')
+    assert status == 0 and 'does not read the claim "email"\n' in why and "uploadBytes" not in why
+    assert [line for line in weir("token", "show", token).stdout.splitlines() if line.startswith("ignored")] == ["ignored  email"]
+
+
+def test_a_budget_above_the_largest_is_said_to_be_lowered(config):
+    with open(config, "a") as file:
+        file.write("budget: { max: { sessionUsd: 5, vmSeconds: 60 } }\n")
+    status, token, why = mint(config, "--sid", "s1", "--session-usd", "50", "--turn-usd", "0.5", "--vm-seconds", "61")
+    lowered = ["budget.sessionUsd 50 is above budget.max.sessionUsd: only 5 counts",
+               "budget.vmSeconds 61 is above budget.max.vmSeconds: only 60 counts"]
+    assert status == 0 and why.splitlines() == ["weir token: " + line for line in lowered]
+    told = weir("token", "show", "-c", config, token).stdout
+    assert ["lowered  " + line for line in lowered] == [line for line in told.splitlines() if line.startswith("lowered")]
+    assert mint(config, "--sid", "s1", "--session-usd", "5")[2] == ""
+
+
 def test_a_private_key_is_for_its_owner_alone_and_never_written_over(config, tmp_path):
     for name in ("secret", "mint.pem"):
         assert stat.S_IMODE(os.stat(tmp_path / name).st_mode) == 0o600

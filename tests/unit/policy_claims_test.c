@@ -461,6 +461,43 @@ test_an_issuer_may_call_claims_something_else(void **state)
 }
 
 static void
+test_a_claim_that_nothing_reads_is_known_and_what_it_may_mean(void **state)
+{
+	static const struct {
+		const char *key, *inside, *name;
+	} rows[] = {
+		{ "uploadBytes", "limits", "uploadBytes" },
+		{ "upload_byte", "limits", "uploadBytes" },
+		{ "sessionUsd", "caps", "sessionUsd" },
+		{ "model", NULL, "models" },
+		{ "netwrok", NULL, "network" },
+		{ "budget", NULL, "caps" }, /* this issuer calls it something else */
+		{ "email", NULL, NULL },
+	};
+	struct settings *s =
+	    settings_of("sessions: { claims: { app: { budget: caps } } }");
+	const struct claims_source source = { .settings = s, .issuer = STR("app") };
+	struct claim_hint hint;
+
+	(void)state;
+	for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
+		assert_false(claim_is_read(&source, str_of(rows[i].key), &hint));
+		assert_true(rows[i].name == NULL
+				? hint.name == NULL
+				: hint.name != NULL && !strcmp(hint.name, rows[i].name));
+		assert_true(
+		    rows[i].inside == NULL
+			? hint.inside == NULL
+			: hint.inside != NULL && !strcmp(hint.inside, rows[i].inside));
+	}
+	for (const char *const *at = (const char *const[]){ "caps", "limits", "profile",
+		 "iss", "aud", "jti", "models", NULL };
+	     *at != NULL; at++)
+		assert_true(claim_is_read(&source, str_of(*at), &hint));
+	settings_free(s);
+}
+
+static void
 test_what_the_store_kept_is_the_same_grant(void **state)
 {
 	struct settings *s = settings_of("{}");
@@ -754,6 +791,8 @@ main(void)
 		cmocka_unit_test(test_claims_are_ceilings_under_the_configured_ones),
 		cmocka_unit_test(test_public_needs_all_of_its_bounds),
 		cmocka_unit_test(test_an_issuer_may_call_claims_something_else),
+		cmocka_unit_test(
+		    test_a_claim_that_nothing_reads_is_known_and_what_it_may_mean),
 		cmocka_unit_test(test_what_the_store_kept_is_the_same_grant),
 		cmocka_unit_test(test_tools_are_those_that_are_named),
 		cmocka_unit_test(test_a_list_of_no_models_is_not_no_list),
