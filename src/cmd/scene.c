@@ -115,6 +115,8 @@ scene_explain(struct explained *out, const struct scene *s, struct grant *grant,
 	struct host host;
 	bool is_known = ask->has_answers || ask->dns_error != REASON_NONE;
 
+	ask->upload_limit = s->settings->limits_upload;
+	ask->upload_claim = grant == NULL ? CAP_UNSAID : grant->upload_bytes;
 	if (!is_known && s->nhost > 0 && explain_host(ask, &host))
 		for (size_t i = 0; i < s->nhost; i++)
 			if (host_eq(&s->host[i].host, &host)) {

@@ -33,8 +33,9 @@ bool scene_build(struct scene *s, struct settings *settings,
 void scene_fini(struct scene *s);
 
 /*
- * As explain(), with answers from dns.hosts where none were given, and inside the
- * network of the grant (NULL: there is none).  Returns the rules to print it by.
+ * As explain(), with answers from dns.hosts where none were given, under the caps of
+ * the settings and the grant, and inside the network of the grant (NULL: there is none).
+ * Returns the rules to print it by.
  */
 const struct ruleset *scene_explain(struct explained *out, const struct scene *s,
     struct grant *grant, struct explain_ask *ask, struct arena *a);

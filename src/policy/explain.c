@@ -14,7 +14,9 @@ explain_ask_init(struct explain_ask *ask, struct str method, struct str target)
 	bool is_https = str_eq_nocase(str_sub(target, 0, 8), STR("https://"));
 	bool is_connect = str_eq(method, STR("CONNECT"));
 
-	*ask = (struct explain_ask){ .method = method, .target = target };
+	*ask = (struct explain_ask){
+		.method = method, .target = target, .upload_claim = CAP_UNSAID
+	};
 	if (is_https && !is_connect) {
 		ask->is_https_inside = true;
 		return;
@@ -296,6 +298,20 @@ judge(struct explaining *x)
 		warn(e, "a layer that only reports would refuse this");
 }
 
+/* As the live path does with what is allowed; what the meter counts has no cap. */
+static void
+look_at_caps(struct explaining *x)
+{
+	struct explained *e = x->out;
+	const struct caps caps = { e->verdict.upload, x->ask->upload_limit,
+		x->ask->upload_claim };
+
+	if (!e->verdict.allow || x->f.via == VIA_DNS || x->admitted.is_metered)
+		return;
+	if (!cap_judge(&e->upload, &e->verdict, &caps))
+		trace_add(&e->trace, "upload", NULL, NULL, "deny", e->verdict.why);
+}
+
 static struct fix_answers
 answers_of(const struct explaining *x)
 {
@@ -336,8 +352,10 @@ explain(struct explained *out, const struct ruleset *rs, const struct place *pla
 	if (!read_ask(&x))
 		return;
 	if (match_admit(rs, &x.f, a, &x.admitted, &out->verdict, &out->trace) &&
-	    resolve(&x))
+	    resolve(&x)) {
 		judge(&x);
+		look_at_caps(&x);
+	}
 	if (out->verdict.allow)
 		return;
 	out->dial = (struct vetted){ 0 };
@@ -434,6 +452,16 @@ json_would(struct json_out *j, const struct would *w)
 	json_close(j, '}');
 }
 
+static void
+json_upload(struct json_out *j, const struct cap *c)
+{
+	if (c->from == CAP_NONE)
+		return;
+	json_key(j, "upload");
+	json_int(j, (int64_t)c->bytes);
+	json_pair(j, "upload_from", cap_source_name(c->from));
+}
+
 void
 explain_print_json(
     const struct explained *e, const struct ruleset *rs, struct str id, struct buf *to)
@@ -456,10 +484,7 @@ explain_print_json(
 	json_target(&j, e);
 	json_dial(&j, e);
 	json_pair(&j, "assurance", v->allow ? assurance_name(v->assurance) : NULL);
-	if (v->allow && v->upload > 0) {
-		json_key(&j, "upload");
-		json_int(&j, (int64_t)v->upload);
-	}
+	json_upload(&j, &e->upload);
 	if (v->allow && v->dlp != DLP_NONE)
 		json_pair(&j, "dlp", dlp_words[v->dlp]);
 	json_would(&j, &v->would);
@@ -540,9 +565,11 @@ explain_print_text(const struct explained *e, const struct ruleset *rs, struct b
 		buf_fmt(to, "protocol: %s\n", protocol_name(v->protocol));
 	if (v->allow)
 		buf_fmt(to, "bound by: %s\n", assurance_name(v->assurance));
-	if (v->allow && v->upload > 0)
-		buf_fmt(to, "upload: %" PRIu64 " bytes of a session to this host\n",
-		    v->upload);
+	if (e->upload.from != CAP_NONE)
+		buf_fmt(to,
+		    "upload: %" PRIu64
+		    " bytes of a session to this host (the smallest cap: %s)\n",
+		    e->upload.bytes, cap_source_name(e->upload.from));
 	if (v->allow && v->dlp != DLP_NONE)
 		buf_fmt(to, "dlp: %s what looks like a secret\n", dlp_words[v->dlp]);
 	for (size_t i = 0; i < e->dial.count; i++) {

@@ -9,6 +9,7 @@
 #ifndef WEIR_POLICY_EXPLAIN_H
 #define WEIR_POLICY_EXPLAIN_H
 
+#include "policy/cap.h"
 #include "policy/fix.h"
 #include "policy/match.h"
 
@@ -22,6 +23,8 @@ struct explain_ask {
 	size_t nanswer;
 	bool has_answers;      /* false and no dns_error: not looked up */
 	enum reason dns_error; /* REASON_DNS_FAILED, REASON_DNS_TIMEOUT or REASON_NONE */
+	int64_t upload_limit;  /* limits.upload; 0: none */
+	int64_t upload_claim;  /* the session's; CAP_UNSAID: none */
 };
 
 /* From the words of a person: HOST:PORT, http://... or https://... */
@@ -37,6 +40,7 @@ struct explained {
 	struct host host;
 	uint16_t port;
 	bool is_address_evaluated;
+	struct cap upload;  /* where allowed: what holds of all caps */
 	struct vetted dial; /* count 0 unless allowed and evaluated; in dial order */
 	struct trace trace;
 	struct fix fix;

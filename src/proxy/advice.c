@@ -62,6 +62,9 @@ ask_again(struct explained *out, const struct exchange *x, struct arena *a)
 		.answer = looked_up->answer,
 		.nanswer = looked_up->nanswer,
 		.has_answers = looked_up->nanswer > 0,
+		.upload_limit = x->snapshot->settings->limits_upload,
+		.upload_claim =
+		    x->who != NULL ? session_upload(x->who->session) : CAP_UNSAID,
 	};
 
 	if (x->reason == REASON_DNS_FAILED || x->reason == REASON_DNS_TIMEOUT)

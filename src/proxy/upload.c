@@ -4,13 +4,7 @@
 #include "proxy/upload.h"
 
 #include "base/loop.h"
-
-/* 0: no limit */
-static uint64_t
-smaller(uint64_t cap, int64_t other)
-{
-	return cap == 0 || (other > 0 && (uint64_t)other < cap) ? (uint64_t)other : cap;
-}
+#include "policy/cap.h"
 
 static bool
 refuse(struct verdict *v, enum reason reason, const char *why)
@@ -52,18 +46,16 @@ lease(struct lease *l, uint64_t cap, const struct upload_ask *ask)
 bool
 upload_judge(struct lease *l, struct verdict *v, const struct upload_ask *ask)
 {
-	uint64_t cap = smaller(v->upload, ask->limit);
+	const struct caps caps = { v->upload, ask->limit, ask->claim };
+	struct cap cap;
 
-	if (ask->claim == 0)
-		return refuse(v, REASON_UPLOAD_EXHAUSTED,
-		    "the session's token lets nothing be sent");
-	if (ask->claim > 0)
-		cap = smaller(cap, ask->claim);
-	if (cap == 0) {
+	if (!cap_judge(&cap, v, &caps))
+		return false;
+	if (cap.from == CAP_NONE) {
 		lease_end(l);
 		return true;
 	}
-	if (!lease(l, cap, ask))
+	if (!lease(l, cap.bytes, ask))
 		return refuse(v, REASON_OVERLOADED,
 		    "what was sent before is not known: too many sessions have sent "
 		    "something, or the first cap came this moment");

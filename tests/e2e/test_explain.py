@@ -148,3 +148,33 @@ def test_each_range_that_the_rule_opens_is_among_what_it_also_admits(tmp_path, n
     told = json.loads(done.stdout)["fix"]
     assert sorted(told["rule"]["private"]) == sorted(a + "/32" for a in answers)
     assert all(any(a + "/32" in said for said in told["also_admits"]) for a in answers)
+
+
+@pytest.mark.parametrize("rule,limit,claim,holds", [
+    ("1MiB", None, None, (1048576, "rule")), ("1MiB", "500KiB", None, (512000, "limits.upload")),
+    ("1MiB", "500KiB", 200000, (200000, "uploadBytes")), ("100KiB", "500KiB", 200000, (102400, "rule")),
+    (None, None, 7, (7, "uploadBytes")), (None, None, None, (None, None))])
+def test_of_several_upload_caps_it_says_the_smallest_and_whence_it_is(tmp_path, rule, limit, claim, holds):
+    (tmp_path / "p.yaml").write_text("allow: [{ host: a.test, protocol: http%s }]\n" % (", upload: " + rule if rule else ""))
+    (tmp_path / "weir.yaml").write_text("production: false\npolicies: [p.yaml]\nlisten: { proxy: ['127.0.0.1:1'] }\n"
+                                        + ("limits: { upload: %s }\n" % limit if limit else ""))
+    claims = {"sid": "s", "limits": {} if claim is None else {"uploadBytes": claim}}
+    config, target = ("-c", str(tmp_path / "weir.yaml")), "http://a.test/"
+    told = json.loads(explain(*config, "--json", "--claims", "-", target, stdin=json.dumps(claims)).stdout)
+    assert (told.get("upload"), told.get("upload_from")) == holds
+    text = explain(*config, "--claims", "-", target, stdin=json.dumps(claims)).stdout
+    assert ("upload: %s bytes of a session to this host (the smallest cap: %s)" % holds in text) == (holds[0] is not None)
+    line = explain(*config, "--batch", stdin=json.dumps({"id": 1, "target": target, "claims": claims}) + "\n").stdout
+    assert (json.loads(line).get("upload"), json.loads(line).get("upload_from")) == holds
+
+
+@pytest.mark.parametrize("target", ["http://a.test/", "a.test:443", "https://a.test/"])
+def test_a_token_that_lets_nothing_be_sent_is_refused_as_it_is_live(tmp_path, target):
+    (tmp_path / "p.yaml").write_text("allow: [{ host: a.test, protocol: [http, https] }]\n")
+    (tmp_path / "weir.yaml").write_text("production: false\npolicies: [p.yaml]\nlisten: { proxy: ['127.0.0.1:1'] }\n")
+    claims = json.dumps({"sid": "s", "limits": {"uploadBytes": 0}})
+    done = explain("-c", str(tmp_path / "weir.yaml"), "--json", "--claims", "-", target, stdin=claims)
+    told = json.loads(done.stdout)
+    assert done.returncode == 1 and (told["decision"], told["reason"], told["status"]) == ("deny", "upload_exhausted", 403)
+    assert told["trace"][-1]["stage"] == "upload" and "lets nothing be sent" in told["trace"][-1]["why"]
+    assert told["fix"] is None and "upload" not in told
