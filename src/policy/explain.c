@@ -126,14 +126,91 @@ explain_host(const struct explain_ask *ask, struct host *out)
 	return true;
 }
 
+/* ---- what a person may have meant */
+
+static bool
+is_ws(const struct explain_ask *ask)
+{
+	return str_eq_nocase(str_sub(ask->target, 0, 5), STR("ws://"));
+}
+
+static bool
+is_wss(const struct explain_ask *ask)
+{
+	return str_eq_nocase(str_sub(ask->target, 0, 6), STR("wss://"));
+}
+
+static bool
+is_bare(const struct explain_ask *ask)
+{
+	const char *end = memrchr(ask->target.p, ']', ask->target.n);
+	size_t at = end == NULL ? 0 : (size_t)(end - ask->target.p);
+
+	return ask->target.n > 0 && !ask->is_https_inside &&
+	       memchr(ask->target.p + at, ':', ask->target.n - at) == NULL;
+}
+
+static bool
+is_lone_method(const struct explain_ask *ask)
+{
+	for (size_t i = 0; i < ask->target.n; i++)
+		if (ask->target.p[i] < 'A' || ask->target.p[i] > 'Z')
+			return false;
+	return is_bare(ask) && ask->via == VIA_CONNECT && ask->method.n == 0;
+}
+
+static bool
+has_no_port(const struct explain_ask *ask)
+{
+	return is_bare(ask) && ask->via == VIA_CONNECT;
+}
+
+static bool
+has_no_scheme(const struct explain_ask *ask)
+{
+	size_t at;
+
+	return ask->via == VIA_HTTP && !str_find(ask->target, ':', &at);
+}
+
+/* The first that fits is told. */
+static const struct {
+	bool (*is_it)(const struct explain_ask *ask);
+	const char *text;
+} mistakes[] = {
+	{ is_ws, "a websocket begins as a request: write http:// for ws://; its rule "
+		 "needs upgrade: [websocket]" },
+	{ is_wss, "a websocket begins as a request: write https:// for wss://; a rule "
+		  "that looks inside its TLS needs upgrade: [websocket]" },
+	{ is_lone_method, "a target is missing: after a method write http://HOST/PATH or "
+			  "https://HOST/PATH, and of a name alone HOST:PORT" },
+	{ has_no_port,
+	    "a port is missing: write HOST:PORT, or a URL: http://HOST/PATH or "
+	    "https://HOST/PATH" },
+	{ has_no_scheme, "after a method comes a URL: write http://HOST/PATH or "
+			 "https://HOST/PATH" },
+};
+
+static void
+warn_of_mistake(struct explaining *x)
+{
+	for (size_t i = 0; i < sizeof(mistakes) / sizeof(mistakes[0]); i++)
+		if (mistakes[i].is_it(x->ask)) {
+			warn(x->out, mistakes[i].text);
+			return;
+		}
+}
+
 static bool
 read_ask(struct explaining *x)
 {
 	const char *why = NULL;
 	enum reason reason = read_target(&x->asked, x->ask, &why);
 
-	if (reason != REASON_NONE)
+	if (reason != REASON_NONE) {
+		warn_of_mistake(x);
 		return refuse(x, "shape", reason, why);
+	}
 	ask_facts(&x->f, &x->asked);
 	x->f.head = x->ask->head;
 	if (x->ask->is_https_inside)
@@ -312,6 +389,22 @@ look_at_caps(struct explaining *x)
 		trace_add(&e->trace, "upload", NULL, NULL, "deny", e->verdict.why);
 }
 
+/* Asked again as the handshake that it may be: every layer must let it. */
+static void
+look_at_upgrade(struct explaining *x)
+{
+	struct explained *e = x->out;
+	struct facts f = x->f;
+	struct verdict v;
+
+	if (!e->verdict.allow || !f.has_request || !str_eq(f.method, STR("GET")))
+		return;
+	f.wants_websocket = true;
+	match_judge(x->rs, &f, x->arena, e->dial.count > 0 ? &e->dial.addr[0] : NULL,
+	    x->place, &v, NULL);
+	e->may_upgrade = v.allow;
+}
+
 static struct fix_answers
 answers_of(const struct explaining *x)
 {
@@ -355,6 +448,7 @@ explain(struct explained *out, const struct ruleset *rs, const struct place *pla
 	    resolve(&x)) {
 		judge(&x);
 		look_at_caps(&x);
+		look_at_upgrade(&x);
 	}
 	if (out->verdict.allow)
 		return;
@@ -462,6 +556,15 @@ json_upload(struct json_out *j, const struct cap *c)
 	json_pair(j, "upload_from", cap_source_name(c->from));
 }
 
+static void
+json_upgrade(struct json_out *j)
+{
+	json_key(j, "upgrade");
+	json_open(j, '[');
+	json_text(j, "websocket");
+	json_close(j, ']');
+}
+
 void
 explain_print_json(
     const struct explained *e, const struct ruleset *rs, struct str id, struct buf *to)
@@ -487,6 +590,8 @@ explain_print_json(
 	json_upload(&j, &e->upload);
 	if (v->allow && v->dlp != DLP_NONE)
 		json_pair(&j, "dlp", dlp_words[v->dlp]);
+	if (e->may_upgrade)
+		json_upgrade(&j);
 	json_would(&j, &v->would);
 	json_key(&j, "warnings");
 	json_open(&j, '[');
@@ -572,6 +677,11 @@ explain_print_text(const struct explained *e, const struct ruleset *rs, struct b
 		    e->upload.bytes, cap_source_name(e->upload.from));
 	if (v->allow && v->dlp != DLP_NONE)
 		buf_fmt(to, "dlp: %s what looks like a secret\n", dlp_words[v->dlp]);
+	if (e->may_upgrade)
+		buf_fmt(to,
+		    "upgrade: the request may become a websocket, whose messages are "
+		    "%slooked at\n",
+		    v->dlp == DLP_NONE ? "not " : "");
 	for (size_t i = 0; i < e->dial.count; i++) {
 		struct endpoint at = { e->dial.addr[i], e->port };
 		buf_fmt(to, "dial: %s\n", endpoint_text(text, &at));

@@ -40,6 +40,7 @@ struct explained {
 	struct host host;
 	uint16_t port;
 	bool is_address_evaluated;
+	bool may_upgrade;   /* the request may become a websocket */
 	struct cap upload;  /* where allowed: what holds of all caps */
 	struct vetted dial; /* count 0 unless allowed and evaluated; in dial order */
 	struct trace trace;

@@ -61,10 +61,10 @@ read_text(const struct rule_source *in, const struct node *n)
 	return keep(in, s).p;
 }
 
-/* One word of a closed set; its index, or -1 after reporting. */
+/* One word of a closed set; its index, or -1 after reporting, with `more` as a hint. */
 static int
-read_word(const struct rule_source *in, const struct node *n, const char *const *word,
-    size_t nword)
+read_word_or(const struct rule_source *in, const struct node *n, const char *const *word,
+    size_t nword, const char *more)
 {
 	struct str s;
 	struct buf hint;
@@ -81,10 +81,18 @@ read_word(const struct rule_source *in, const struct node *n, const char *const 
 		    : i + 1 == nword ? " or "
 				     : ", ",
 		    word[i]);
+	buf_text(&hint, more);
 	node_error(in->tree, n, in->rep, "bad_value", buf_cstr(&hint),
 	    "\"%.*s\" is none of the words this key takes", STR_ARG(s));
 	buf_fini(&hint);
 	return -1;
+}
+
+static int
+read_word(const struct rule_source *in, const struct node *n, const char *const *word,
+    size_t nword)
+{
+	return read_word_or(in, n, word, nword, "");
 }
 
 /* ---- hosts */
@@ -180,10 +188,22 @@ rule_protocol_parse(enum protocol *out, struct str text)
 	return false;
 }
 
+static bool
+is_websocket_scheme(const struct node *n)
+{
+	static const char *const words[] = { "ws", "wss", "websocket" };
+
+	for (size_t i = 0; i < 3; i++)
+		if (n->type == NODE_SCALAR && str_eq(n->text, str_of(words[i])))
+			return true;
+	return false;
+}
+
 static void
 read_one_protocol(const struct rule_source *in, const struct node *n, struct rule *r)
 {
-	int i = read_word(in, n, protocol_words, 3);
+	int i = read_word_or(in, n, protocol_words, 3,
+	    is_websocket_scheme(n) ? "; a websocket is upgrade: [websocket]" : "");
 
 	if (i >= 0)
 		r->protocols |= protocol_of[i];

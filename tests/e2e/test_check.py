@@ -283,3 +283,11 @@ def test_help_and_version_say_what_this_is():
 def test_a_misspelt_command_gets_a_suggestion():
     done = subprocess.run([rig_weir.binary(), "chekc"], capture_output=True, text=True)
     assert done.returncode == 64 and 'did you mean "check"?' in done.stderr
+
+
+@pytest.mark.parametrize("word,is_socket", [("ws", True), ("wss", True), ("websocket", True), ("wsx", False)])
+def test_a_protocol_that_is_a_websocket_is_told_where_that_is_said(check, word, is_socket):
+    policy = "policy: p\nallow: [{ host: a.test, protocol: %s }]\n" % word
+    done = check("p.yaml", files={"p.yaml": policy})
+    assert done.returncode == 78 and "hint: write http, https or tcp" in done.stdout + done.stderr
+    assert ("a websocket is upgrade: [websocket]" in done.stdout + done.stderr) == is_socket

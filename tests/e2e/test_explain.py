@@ -178,3 +178,40 @@ def test_a_token_that_lets_nothing_be_sent_is_refused_as_it_is_live(tmp_path, ta
     assert done.returncode == 1 and (told["decision"], told["reason"], told["status"]) == ("deny", "upload_exhausted", 403)
     assert told["trace"][-1]["stage"] == "upload" and "lets nothing be sent" in told["trace"][-1]["why"]
     assert told["fix"] is None and "upload" not in told
+
+
+@pytest.fixture
+def sockets(tmp_path):
+    (tmp_path / "ws.yaml").write_text(
+        "policy: p\nallow:\n- { name: plain, host: a.test, protocol: http }\n"
+        "- { name: open, host: w.test, protocol: http, upgrade: [websocket] }\n"
+        "- { name: read, host: s.test, protocol: http, upgrade: [websocket], dlp: block }\n")
+    (tmp_path / "ws-weir.yaml").write_text("production: false\npolicies: [ws.yaml]\nlisten: { proxy: ['127.0.0.1:1'] }\n")
+    return str(tmp_path / "ws-weir.yaml")
+
+
+@pytest.mark.parametrize("method,target,told", [
+    ("GET", "http://a.test/ws", None), ("POST", "http://w.test/ws", None), ("GET", "http://x.test/ws", None),
+    ("GET", "http://w.test/ws", "not looked at"), ("GET", "http://s.test/ws", "looked at")])
+def test_what_may_become_a_websocket_is_told(sockets, method, target, told):
+    done = json.loads(explain("-c", sockets, "--json", method, target).stdout)
+    assert done.get("upgrade") == (["websocket"] if told else None)
+    assert (done.get("dlp") == "block") == (told == "looked at")
+    text = explain("-c", sockets, method, target).stdout
+    assert ("upgrade: the request may become a websocket, whose messages are %s\n" % told in text) == bool(told)
+
+
+@pytest.mark.parametrize("words,said", [
+    (["GET", "ws://a.test/ws"], "a websocket begins as a request: write http:// for ws://; its rule needs upgrade: [websocket]"),
+    (["wss://a.test/ws"], "a websocket begins as a request: write https:// for wss://"),
+    (["docs.test"], "a port is missing: write HOST:PORT, or a URL"),
+    (["192.0.2.1"], "a port is missing"), (["[2001:db8::1]"], "a port is missing"),
+    (["GET"], "a target is missing: after a method write http://HOST/PATH"),
+    (["GET", "docs.test"], "after a method comes a URL"),
+    (["docs.test:0x50"], None), (["GET", "http://a.test:x/"], None), (["docs.test:443"], None)])
+def test_what_is_missing_in_a_target_is_told(sockets, words, said):
+    text = explain("-c", sockets, *words).stdout
+    assert ("note: " + said if said else "deny: ") in text
+    told = json.loads(explain("-c", sockets, "--json", *words).stdout)
+    assert told["decision"] == "deny"
+    assert any(said in warning for warning in told["warnings"]) if said else not told["warnings"]
