@@ -100,6 +100,19 @@ list_kind(struct piece *p, const struct key *key, size_t at)
 		   : NULL;
 }
 
+/* token: expired, and no token: expired-7 nor expired=..., which is what it is. */
+static bool
+is_verdict(const struct piece *p, const struct key *key, size_t at, struct value v)
+{
+	if (p->as != SCAN_TEXT || key->is_quoted || v.next != v.to ||
+	    p->text.p[at] != ':' || at + 1 == p->text.n || !is_blank(p->text.p[at + 1]))
+		return false;
+	behind_trim(p->text, &v);
+	size_t next = skip_blanks(p->text, v.to);
+	return value_is_verdict(behind_text(p, &v)) &&
+	       (next == p->text.n || has_byte(",;.)]}\r\n", p->text.p[next]));
+}
+
 size_t
 look_key(struct piece *p, size_t at)
 {
@@ -117,7 +130,7 @@ look_key(struct piece *p, size_t at)
 	behind_key(p, &key, kind, at, &v);
 	p->scan->work += VALUE_COST + v.next - at;
 	if (value_is_harmless(behind_text(p, &v)) || !is_proven(p, &key, at, &v) ||
-	    is_sentence(p, at, &v))
+	    is_sentence(p, at, &v) || is_verdict(p, &key, at, v))
 		return v.from; /* what only looks like a reference may hold a token */
 	if (v.next == v.to)
 		behind_trim(p->text, &v);
@@ -409,72 +422,224 @@ look_pair(struct piece *p, size_t at)
 	return behind_mask(p, kind, why_beside, &v) ? behind_next(p, &v) : v.from;
 }
 
-/* ---- the password is VALUE */
+/* ---- the password for the db is VALUE, using password VALUE */
 
-#define WORD_MAX 16 /* bytes of the word that says so */
+#define WORD_MAX 24   /* bytes of a word of the sentence */
+#define TOLD_WORDS 10 /* between what is told of and the value */
 
-/* Behind the blanks and the `word` at `at`; 0: it is not there. */
-static size_t
-skip_word(struct str text, size_t at, struct str word)
+/* What a word does there. */
+enum part {
+	PART_NONE,
+	PART_OF,   /* "for" the db: whose it is */
+	PART_TO,   /* "to" the db, or what it was set to */
+	PART_IS,   /* what follows is told */
+	PART_MUST, /* what follows may be what is wanted of one: "8 characters" */
+	PART_WAS,  /* it needs more: "set", "been" */
+	PART_NOW,  /* it changes nothing: "is now" */
+};
+
+#define PART(literal, part) \
+	{ \
+		{ literal, sizeof(literal) - 1 }, part \
+	}
+
+static enum part
+part_of(struct str word)
 {
-	size_t from = skip_blanks(text, at);
-	size_t end = from + word.n;
+	static const struct {
+		struct str word;
+		enum part part;
+	} parts[] = { PART("for", PART_OF), PART("of", PART_OF), PART("on", PART_OF),
+		PART("in", PART_OF), PART("at", PART_OF), PART("to", PART_TO),
+		PART("is", PART_IS), PART("was", PART_IS), PART("should", PART_MUST),
+		PART("must", PART_MUST), PART("will", PART_MUST), PART("be", PART_WAS),
+		PART("been", PART_WAS), PART("has", PART_WAS), PART("had", PART_WAS),
+		PART("set", PART_WAS), PART("changed", PART_WAS), PART("reset", PART_WAS),
+		PART("updated", PART_WAS), PART("now", PART_NOW),
+		PART("actually", PART_NOW), PART("currently", PART_NOW),
+		PART("still", PART_NOW) };
 
-	if (from == at || !str_starts(str_sub(text, from, word.n), word) ||
-	    (end < text.n &&
-		(ascii_is_alnum(text.p[end]) || has_byte("_-", text.p[end]))))
-		return 0;
-	return end;
+	for (size_t i = 0; i < sizeof(parts) / sizeof(*parts); i++)
+		if (str_eq(word, parts[i].word))
+			return parts[i].part;
+	return PART_NONE;
 }
 
-/* Where the value begins that is told from `at` on, or 0; *is_told: it can be nothing
- * else.
- */
-static size_t
-told_value(struct str text, size_t at, bool *is_told)
-{
-	static const struct str verbs[] = { { "is", 2 }, { "was", 3 }, { "set to", 6 },
-		{ "changed to", 10 } };
-	size_t end;
+/* What stands between "password" and what may be one. */
+struct telling {
+	size_t at;       /* behind it */
+	bool is_of;      /* whose it is is said ... */
+	bool is_said;    /* ... and a verb was there, ... */
+	bool is_doubted; /* ... one that does not tell what it is */
+	bool is_told;    /* the last word does, ... */
+	bool is_marked;  /* ... and a : or = is behind it */
+};
 
-	*is_told = false;
-	for (size_t i = 0; i < sizeof(verbs) / sizeof(*verbs); i++)
-		if ((end = skip_word(text, at, verbs[i])) != 0) {
-			*is_told = end < text.n && has_byte(":=", text.p[end]);
-			at = end + *is_told;
-			end = skip_blanks(text, at);
-			*is_told |= end < text.n && has_byte("\"'`", text.p[end]);
-			return end > at ? end : 0;
-		}
-	end = skip_blanks(text, at);
-	return end > at && end < text.n && has_byte("\"'`", text.p[end]) ? end : 0;
+/* False: the word is no part of it. */
+static bool
+telling_word(struct telling *t, enum part part, bool is_first)
+{
+	bool is_whose = part == PART_OF || part == PART_NONE || part == PART_NOW ||
+			(part == PART_TO && is_first);
+
+	if (!t->is_said && is_whose) {
+		t->is_of |= is_first && (part == PART_OF || part == PART_TO);
+		return t->is_of;
+	}
+	if (part == PART_NONE || part == PART_OF)
+		return false;
+	t->is_doubted |= part == PART_MUST || (part == PART_TO && !t->is_said);
+	t->is_told =
+	    part == PART_IS || part == PART_TO || (part == PART_NOW && t->is_told);
+	t->is_said = true;
+	return true;
+}
+
+static struct telling
+telling_behind(struct str text, size_t at)
+{
+	struct telling t = { .at = at };
+
+	for (int n = 0; n < TOLD_WORDS && !t.is_marked; n++) {
+		size_t from = skip_blanks(text, t.at), end = from;
+
+		while (end < text.n && end - from < WORD_MAX &&
+		       (ascii_is_alnum(text.p[end]) || has_byte("_-.'\"", text.p[end])))
+			end++;
+		if (from == t.at || end == from || end == text.n)
+			break;
+		bool is_marked = has_byte(":=", text.p[end]);
+		enum part part = part_of(str_sub(text, from, end - from));
+		if ((is_marked && part != PART_IS && part != PART_TO &&
+			part != PART_NOW) ||
+		    (!is_marked && !is_blank(text.p[end])) ||
+		    !telling_word(&t, part, n == 0))
+			break;
+		t.is_marked = is_marked && t.is_told;
+		t.at = end + t.is_marked;
+	}
+	return t;
+}
+
+/* What is told of, and how much is believed. */
+static const struct topic {
+	struct str word;
+	const char *kind;
+	bool is_clear; /* "is" tells it */
+	bool is_alone; /* a protocol's word: no sentence is about it */
+} topics[] = {
+	{ { "password", 8 }, "password", true, false },
+	{ { "passphrase", 10 }, "password", true, false },
+	{ { "passcode", 8 }, "password", true, false },
+	{ { "secret", 6 }, "secret", false, false },
+	{ { "PASS", 4 }, "password", false, true },
+};
+
+/* The topic that begins at `at`, with a blank behind it; NULL: none does. */
+static const struct topic *
+topic_at(struct str text, size_t at)
+{
+	for (size_t i = 0; i < sizeof(topics) / sizeof(*topics); i++) {
+		const struct topic *t = &topics[i];
+		size_t end = at + t->word.n;
+		struct str word = str_sub(text, at, t->word.n);
+
+		if (end >= text.n || !is_blank(text.p[end]))
+			continue;
+		if (t->is_alone ? str_eq(word, t->word) &&
+				      (at == 0 || !is_name_byte(text.p[at - 1]))
+				: str_eq_nocase(word, t->word))
+			return t;
+	}
+	return NULL;
+}
+
+/* "PASS FooTest#bar2" is what a test says. */
+static bool
+is_told(const struct piece *p, const struct topic *topic, const struct telling *t,
+    const struct value *v, bool is_quoted)
+{
+	struct str value = behind_text(p, v);
+
+	if (value_proves(value, NAME_WANTS_SIGNS))
+		return !topic->is_alone || memchr(value.p, '#', value.n) == NULL;
+	if (!topic->is_clear || t->is_doubted || !(t->is_told || is_quoted))
+		return false;
+	return value_proves(value, NAME_WANTS_MIX) ||
+	       (t->is_told && (t->is_marked || is_quoted) && !is_prose(p, v));
 }
 
 size_t
 look_told(struct piece *p, size_t at)
 {
-	static const char *const words[] = { "password", "passphrase", "passcode", NULL };
 	const struct key key = { .before = ' ' };
+	const struct topic *topic = topic_at(p->text, at);
+	struct telling t = { 0 };
 	struct value v;
-	bool is_told;
 
-	size_t word = at;
-
-	while (at < p->text.n && at - word < WORD_MAX && ascii_is_alnum(p->text.p[at]))
-		at++;
-	if (!str_is_any(str_sub(p->text, word, at - word), words))
+	if (topic == NULL)
 		return 0;
-	size_t from = told_value(p->text, at, &is_told);
-	if (from == 0 || from >= p->text.n)
+	size_t behind = at + topic->word.n;
+	if (topic->is_alone)
+		t.at = behind;
+	else
+		t = telling_behind(p->text, behind);
+	size_t from = skip_blanks(p->text, t.at);
+	p->scan->work += from - at;
+	if (from == p->text.n || (from == t.at && !t.is_marked) ||
+	    (t.is_of && !t.is_said))
 		return 0;
+	bool is_quoted = has_byte("\"'`", p->text.p[from]);
 	behind_option(p, &key, from, &v);
-	p->scan->work += v.next - at;
+	p->scan->work += v.next - from;
 	if (v.next == v.to)
 		behind_trim(p->text, &v);
-	struct str value = behind_text(p, &v);
-	if (!value_proves(value, NAME_WANTS_MIX) && (!is_told || is_prose(p, &v)))
+	if (!is_told(p, topic, &t, &v, is_quoted))
 		return 0;
-	return behind_mask(p, "password", why_told, &v) ? behind_next(p, &v) : v.from;
+	bool is_masked = behind_mask(p, topic->kind, why_told, &v);
+	if (t.is_of)
+		return behind; /* whose it is may be a secret, too */
+	return is_masked ? behind_next(p, &v) : v.from;
+}
+
+/* ---- token_type=Bearer expires_in=3600 */
+
+#define PARAMETER_MAX 32 /* bytes of its name */
+
+/* expires_in=3600, and no credential, which has a = at its end only (RFC 6750 2.1). */
+static bool
+begins_parameter(struct str text, size_t at)
+{
+	size_t end = at;
+
+	while (end < text.n && end - at < PARAMETER_MAX &&
+	       ((text.p[end] >= 'a' && text.p[end] <= 'z') || text.p[end] == '_'))
+		end++;
+	return end > at + 1 && end + 1 < text.n && text.p[end] == '=' &&
+	       text.p[end + 1] != '=' && !is_space(text.p[end + 1]);
+}
+
+bool
+look_is_scheme_alone(struct piece *p, size_t at, size_t behind)
+{
+	static const struct str ends[] = { { "type", 4 }, { "scheme", 6 } };
+	size_t sign = at;
+	struct key key;
+
+	if (sign > p->line && p->text.p[sign - 1] == ' ')
+		sign--;
+	if (sign == p->line || !has_byte("=:", p->text.p[sign - 1]) ||
+	    !begins_parameter(p->text, behind))
+		return false;
+	if (!key_before(p->text, --sign, &key))
+		return false;
+	p->scan->work += KEY_COST + (size_t)(p->text.p + sign - key.name.p);
+	for (size_t i = 0; i < sizeof(ends) / sizeof(*ends); i++)
+		if (key.name.n >= ends[i].n &&
+		    str_eq_nocase(
+			str_sub(key.name, key.name.n - ends[i].n, ends[i].n), ends[i]))
+			return true;
+	return false;
 }
 
 /* ---- lines of password files */
@@ -549,6 +714,25 @@ is_word(struct str s)
 	return true;
 }
 
+/* "password reset-link-2": what about it, and which. */
+static bool
+is_about(struct str s)
+{
+	static const char *const words[] = { "reset", "change", "update", "policy",
+		"field", "form", "link", "hint", "check", "expiry", "history", "recovery",
+		"rotation", NULL };
+	size_t word = 0, end = s.n;
+
+	while (word < s.n && s.p[word] != '-' && s.p[word] != '_')
+		word++;
+	while (end > word && s.n - end < 2 && ascii_is_digit(s.p[end - 1]))
+		end--;
+	for (size_t i = word; i < end; i++)
+		if (!(s.p[i] >= 'a' && s.p[i] <= 'z') && s.p[i] != '-' && s.p[i] != '_')
+			return false;
+	return str_is_any(str_sub(s, 0, word), words);
+}
+
 size_t
 look_netrc(struct piece *p, size_t at)
 {
@@ -567,7 +751,7 @@ look_netrc(struct piece *p, size_t at)
 	if (rest < p->text.n && p->text.p[rest] != '\r')
 		return 0;
 	struct str value = str_sub(p->text, from, end - from);
-	if (is_word(value) || value_is_harmless(value))
+	if (is_word(value) || is_about(value) || value_is_harmless(value))
 		return 0;
 	piece_mask(p, "password", why_line, from, end, SPAN_PLAIN);
 	return end;

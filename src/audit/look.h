@@ -19,12 +19,16 @@ size_t look_pem(struct piece *p, size_t at);         /* -----BEGIN */
 size_t look_option(struct piece *p, size_t at);      /* --password VALUE */
 size_t look_long_option(struct piece *p, size_t at); /* " -Password VALUE" */
 size_t look_pair(struct piece *p, size_t at);        /* the quote in "name", "value" */
-size_t look_told(struct piece *p, size_t at);        /* password is VALUE */
+size_t look_told(struct piece *p, size_t at);        /* password [for x] is VALUE */
 size_t look_userinfo(struct piece *p, size_t at);    /* ://user:password@ */
 size_t look_escaped_userinfo(struct piece *p, size_t at); /* :\/\/user:password@ */
 size_t look_pgpass(struct piece *p, size_t at); /* host:5432:base:user:password */
 size_t look_netrc(struct piece *p, size_t at);  /* a line that is "password VALUE" */
 size_t look_key(struct piece *p, size_t at);    /* the = or : behind a key, perhaps */
+
+/* "Bearer" at `at` is the value of a token_type, an auth_scheme: what is `behind` it is
+ * another pair's. */
+bool look_is_scheme_alone(struct piece *p, size_t at, size_t behind);
 
 /*
  * The value of a key whose name says `kind`: all of it but an Authorization scheme is

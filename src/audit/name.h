@@ -32,6 +32,7 @@ enum name_proof {
 	NAME_WANTS_DIGITS, /* pin=4815 */
 	NAME_WANTS_CODE,   /* otp=481516, otp=A1B2C3 */
 	NAME_WANTS_MIX,    /* pass=hunter2: letters, and what no word has */
+	NAME_WANTS_SIGNS,  /* "password V": letters, digits and a sign that joins none */
 	NAME_WANTS_LONG,   /* session_id=...: the same or letters alone, but long */
 };
 /* The kind of a key in free text that is a secret's only when its value looks like one

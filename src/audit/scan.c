@@ -642,6 +642,9 @@ look_shape(struct piece *p, size_t at)
 	count_look(p, at);
 	if (!shapes_match(p->scan->shapes, p->text, at, &hit, &p->scan->work))
 		return 0;
+	if (strcmp(hit.kind, "authorization") == 0 &&
+	    look_is_scheme_alone(p, at, hit.part[0].from))
+		return hit.part[0].from;
 	for (size_t i = 0; i < hit.n; i++)
 		if (!value_is_harmless(str_sub(
 			p->text, hit.part[i].from, hit.part[i].to - hit.part[i].from)))
@@ -689,6 +692,8 @@ static const struct look {
 	{ "password", look_netrc },
 	{ "password", look_told },
 	{ "Password", look_told },
+	{ "secret", look_told },
+	{ "PASS", look_told },
 	{ "=", look_equals },
 	{ ":", look_colon },
 	{ "{", look_document },

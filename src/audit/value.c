@@ -65,6 +65,19 @@ value_is_prose(struct str v)
 	return IS_ONE_OF(words, v);
 }
 
+bool
+value_is_verdict(struct str v)
+{
+	static const struct str words[] = { W("expired"), W("required"), W("missing"),
+		W("invalid"), W("revoked"), W("redacted"), W("hidden"), W("unset"),
+		W("empty"), W("blank"), W("absent"), W("unknown"), W("incorrect"),
+		W("wrong"), W("mismatch"), W("rejected"), W("denied"), W("yes"), W("no"),
+		W("ok"), W("not set"), W("not found"), W("not given"), W("not provided"),
+		W("too short"), W("too long"), W("too weak") };
+
+	return IS_ONE_OF(words, v);
+}
+
 static bool
 is_stars(struct str v)
 {
@@ -218,6 +231,7 @@ value_is_harmless(struct str v)
 #define PIN_MAX 12
 #define CODE_MIN 6
 #define MIX_MIN 5
+#define SIGNS_MIN 8
 #define LONG_MIN 10
 
 /* What of it are letters and digits; a byte that no secret has here makes it a text. */
@@ -262,6 +276,31 @@ is_words(const struct mix *m)
 	return m->digits == 0 && m->special == 0;
 }
 
+/* bob@db.example, argon@2.1: whose or which, with no sign of a password. */
+static bool
+is_address(struct str v)
+{
+	size_t host;
+
+	return str_find(v, '@', &host) &&
+	       (memchr(v.p + host, '.', v.n - host) != NULL ||
+		   (host + 1 < v.n && ascii_is_digit(v.p[host + 1])));
+}
+
+/* Not $HOME2 nor #17ab, not a/b2!, f(x2)! nor what has a mark in it. */
+static bool
+has_signs(struct str v, const struct mix *m)
+{
+	size_t signs = 0;
+
+	for (size_t i = 0; i < v.n; i++) {
+		if (has_byte("/~()<>=", v.p[i]))
+			return false;
+		signs += i > 0 && has_byte("!#$*@^+|", v.p[i]);
+	}
+	return signs > 0 && m->letters > 0 && m->digits > 0 && !is_address(v);
+}
+
 bool
 value_proves(struct str v, enum name_proof proof)
 {
@@ -276,6 +315,8 @@ value_proves(struct str v, enum name_proof proof)
 		return v.n >= CODE_MIN && m.digits > 0 && m.digits + m.letters == v.n;
 	case NAME_WANTS_MIX:
 		return v.n >= MIX_MIN && !is_words(&m) && !is_amount(v, &m);
+	case NAME_WANTS_SIGNS:
+		return v.n >= SIGNS_MIN && has_signs(v, &m);
 	case NAME_WANTS_LONG:
 		return v.n >= LONG_MIN && !is_words(&m) && m.digits < v.n;
 	}

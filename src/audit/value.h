@@ -12,6 +12,8 @@
 bool value_is_harmless(struct str v);
 /* null, true and the like: harmless alone, and the begin of words. */
 bool value_is_nothing(struct str v);
+/* What a check says of a secret in its place: "expired", "required", "not set". */
+bool value_is_verdict(struct str v);
 /* A word that goes on in a sentence: "its", "must". */
 bool value_is_prose(struct str v);
 /* YAML's !tag and &anchor: how long they are, with the blanks behind them. */

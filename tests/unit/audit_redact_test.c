@@ -314,6 +314,59 @@ static const struct {
 	    "the password is wrong, password was: not given, password is required, "
 	    "passport is kfh38, password \"reset\" failed, passwords was hunter2",
 	    NULL },
+	{ "whose password it is", REDACT_TEXT,
+	    "the password for the db is hun|ter2-Kx93!\n"
+	    "the password of the db is hun|ter2-Kx93!, password to it was hun|ter2x\n"
+	    "my password is actually hun|ter2-Kx93!\npassword for bob is hun|ter2x\n"
+	    "password for 'bob' was: swor|dfish.\n"
+	    "secret for prod is hun|ter2-Kx93!\n"
+	    "the passphrase of a key has been changed to hun|ter2x",
+	    "the password for the db is #password#\n"
+	    "the password of the db is #password#, password to it was #password#\n"
+	    "my password is actually #password#\npassword for bob is #password#\n"
+	    "password for 'bob' was: #password#.\n"
+	    "secret for prod is #secret#\n"
+	    "the passphrase of a key has been changed to #password#" },
+	{ "a password that looks like one", REDACT_TEXT,
+	    "password should be hun|ter2-Kx93! now\nset password hun|ter2-Kx93! for bob\n"
+	    "using password p@ssw|0rd\nlogin failed: bad password hun|ter2-Kx93!\n"
+	    "PASS hun|ter2-Kx93!\r\nchanged password of bob to hun|ter2-Kx93!",
+	    "password should be #password# now\nset password #password# for bob\n"
+	    "using password #password#\nlogin failed: bad password #password#\n"
+	    "PASS #password#\r\nchanged password of bob to #password#" },
+	{ "what is told about passwords", REDACT_TEXT,
+	    "password is required\npassword for the account was reset\n"
+	    "the password must be 8 characters\npassword policy v2.1\n"
+	    "password reset-link-2\npassword field is empty\n"
+	    "password should be at least 12 characters\nusing password YES\n"
+	    "password must be base64 encoded, password should be utf8-text\n"
+	    "password bob7@db.example, password argon2-x@2.0.1, password a/b1c2d3!\n"
+	    "secret for host2 is in vault-7, secret of db-2 was rotated\n"
+	    "password for access to db2-main is needed, password has expired",
+	    NULL },
+	{ "tests that pass", REDACT_TEXT,
+	    "PASS FooTest#bar2test, PASS src/a2!b.test, BYPASS x1y2z3!w, PASS test_2",
+	    NULL },
+	{ "a token in what a password is for", REDACT_TEXT,
+	    "password for gh|p_0123456789abcdefghijABCDEFGHIJ012345 is kept",
+	    "password for #github# is kept" },
+	{ "what a check says of a secret", REDACT_TEXT,
+	    "token: expired\npassword: required\napi_key: missing\npassword: invalid.\n"
+	    "bad token: revoked, [password: not set] (using password: YES)",
+	    NULL },
+	{ "words that are no verdict", REDACT_TEXT,
+	    "x password: hidden-|7\npassword=exp|ired\npassword: \"invalid\"\n"
+	    "password: hidden tig|er",
+	    "x password: #password#\npassword=#password#\npassword: \"#password#\"\n"
+	    "password: #password#" },
+	{ "a scheme that is a value", REDACT_TEXT,
+	    "token_type=Bearer expires_in=3600\nAuthScheme: Basic username=bob7", NULL },
+	{ "a pair behind a scheme that is a value", REDACT_TEXT,
+	    "token_type=Bearer refresh_token=hun|ter2 a=7\ntoken_type=Bearer "
+	    "abcd|efgh1234\n"
+	    "auth=Bearer expires_in=36|00",
+	    "token_type=Bearer refresh_token=#token# a=7\ntoken_type=Bearer "
+	    "#authorization#\nauth=Bearer #authorization#" },
 	{ "a password in quotes", REDACT_TEXT, "login with password \"kfh3|8\" failed",
 	    "login with password #password# failed" },
 	{ "a parameter's key and value", REDACT_JSON,
