@@ -63,6 +63,17 @@ room_left(int64_t reserve, int64_t free, bool drops)
 	return higher(free - reserve / 4, drops ? reserve / 4 : 0);
 }
 
+/* More than there can ever be: not a matter of what is on it. */
+static void
+say_impossible(const struct room *r, const char *path, int64_t reserve, int64_t size)
+{
+	log_warn("audit.reserve is more than the audit log's file system holds", "path",
+	    path, "size", NUM(size), "reserve", NUM(reserve), "then",
+	    r->drops             ? "records are written while they fit"
+	    : size < reserve / 4 ? "every exchange is refused"
+				 : "who wrote most of the log is refused, and soon all");
+}
+
 static void
 say(const struct room *r, enum room_state s, const struct logfile *f, int64_t reserve,
     int64_t free)
@@ -107,6 +118,8 @@ room_look(struct room *r, const struct logfile *f, msec now)
 		    is == ROOM_ENOUGH ? INT64_MAX : room_left(reserve, free, r->drops));
 	if (is == was)
 		return false;
+	if (was == ROOM_ENOUGH && reserve > size)
+		say_impossible(r, f->path, reserve, size);
 	atomic_store(&r->state, (int)is);
 	say(r, is, f, reserve, free);
 	return true;

@@ -154,6 +154,8 @@ check_config(const char *path, struct ruleset_terms *terms, struct report *rep,
 		danger_settings(tally->dangers, s);
 	settings_check_start(s, rep);
 	settings_check_audit(s, rep);
+	settings_check_reserve(s, rep);
+	settings_check_reload(s, rep);
 	if (s->tls_roots != NULL && !roots_are_usable(s->tls_roots))
 		settings_refuse_roots(s, rep);
 	if (s->audit_sign.bytes != NULL &&

@@ -5,12 +5,14 @@
 
 #include <assert.h>
 #include <errno.h>
+#include <grp.h>
 #include <limits.h>
 #include <pwd.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
+#include <sys/statvfs.h>
 #include <unistd.h>
 
 #include "conf/rows.h"
@@ -527,6 +529,10 @@ settings_check_start(const struct settings *s, struct report *rep)
 		check_directory(s, "audit.path", s->audit_path, s->state_dir, rep);
 	if (s->audit_anchor != NULL)
 		check_anchor(s, rep);
+	if (s->listen_gateway.n > 0 && s->gateway_providers.n == 0)
+		key_finding(s, rep, SEVERITY_WARNING, "listen.gateway", "no_provider",
+		    "listen.gateway has no gateway.providers to lead to, so no model "
+		    "call is answered there");
 }
 
 void
@@ -555,6 +561,39 @@ directory_of(const char *path)
 	return directory;
 }
 
+/* All that the file system of the log holds; 0: unknown. */
+static int64_t
+log_room(const struct settings *s)
+{
+	if (s->audit_path == NULL || strcmp(s->audit_path, "-") == 0)
+		return 0;
+	char *directory = directory_of(s->audit_path);
+	struct statvfs fs;
+	bool is_known = statvfs(directory, &fs) == 0;
+
+	free(directory);
+	return is_known ? (int64_t)(fs.f_blocks * fs.f_frsize) : 0;
+}
+
+void
+settings_check_reserve(const struct settings *s, struct report *rep)
+{
+	const int64_t mib = INT64_C(1) << 20; /* what people read */
+	int64_t size = log_room(s);
+	char asked[QUANTITY_TEXT], there[QUANTITY_TEXT];
+
+	if (size <= 0 || s->audit_reserve <= size)
+		return;
+	key_finding(s, rep, SEVERITY_WARNING, "audit.reserve", "reserve_too_large",
+	    "audit.reserve is %s, and the file system of audit.path holds %s in all: %s",
+	    size_text(asked, s->audit_reserve),
+	    size_text(there, size < mib ? size : size / mib * mib),
+	    drops_records(s) ? "it is never met, and records are written while they fit"
+	    : size < s->audit_reserve / 4
+		? "every exchange will be refused"
+		: "who writes most of the log will be refused, and soon all are");
+}
+
 static void
 check_readable(
     const struct settings *s, const char *key, const char *path, struct report *rep)
@@ -574,6 +613,48 @@ settings_check_readable(const struct settings *s, struct report *rep)
 		check_readable(s, "tls.roots", s->tls_roots, rep);
 	for (size_t i = 0; i < s->secret_files.n; i++)
 		check_readable(s, "", s->secret_files.p[i].path, rep);
+}
+
+/* What access(2) asks for: the real ids, and the groups. */
+static bool
+act_as(uid_t uid, gid_t gid, size_t ngroups, const gid_t *groups)
+{
+	return setgroups(ngroups, groups) == 0 &&
+	       setresgid(gid, (gid_t)-1, (gid_t)-1) == 0 &&
+	       setresuid(uid, (uid_t)-1, (uid_t)-1) == 0;
+}
+
+/* False: this process may not look as another. */
+static bool
+check_readable_as(const struct settings *s, const struct passwd *user, struct report *rep)
+{
+	gid_t groups[NGROUPS_MAX], gid = getgid();
+	int n = getgroups(NGROUPS_MAX, groups);
+	bool is_so = n >= 0 && act_as(user->pw_uid, user->pw_gid, 0, NULL);
+
+	if (is_so)
+		settings_check_readable(s, rep);
+	return n >= 0 && act_as(0, gid, (size_t)n, groups) && is_so;
+}
+
+void
+settings_check_reload(const struct settings *s, struct report *rep)
+{
+	const struct passwd *user = s->user == NULL ? NULL : getpwnam(s->user);
+	struct report found;
+
+	if (geteuid() != 0 || getuid() != 0 || user == NULL || s->tree == NULL)
+		return;
+	report_init(&found);
+	if (!check_readable_as(s, user, &found))
+		key_finding(s, rep, SEVERITY_WARNING, "user", "user_not_tried",
+		    "it could not be tried what %s can read", s->user);
+	for (size_t i = 0; i < found.n; i++)
+		key_finding(s, rep, SEVERITY_WARNING, "user", "unreadable_for_user",
+		    "%s: for %s, who must be able to read it, or a reload will be "
+		    "refused",
+		    found.finding[i].text, s->user);
+	report_fini(&found);
 }
 
 void

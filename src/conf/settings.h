@@ -137,10 +137,14 @@ void settings_check_listener(const struct settings *s, struct report *rep);
 void settings_check_start(const struct settings *s, struct report *rep);
 /* Of a file: an error for each that a reload by whoever runs now could not read. */
 void settings_check_readable(const struct settings *s, struct report *rep);
-/* A warning where nothing is recorded. */
+/* As root, and `user` is there: the same as that user would find it, as warnings. */
+void settings_check_reload(const struct settings *s, struct report *rep);
 /* audit.sign is no key that can sign. */
 void settings_refuse_sign(const struct settings *s, struct report *rep);
+/* A warning where nothing is recorded. */
 void settings_check_audit(const struct settings *s, struct report *rep);
+/* A warning where audit.reserve is more than the log's file system holds. */
+void settings_check_reserve(const struct settings *s, struct report *rep);
 /* For whoever has found that what stands at the key is of no use: `why` is a sentence. */
 void settings_refuse(const struct settings *s, struct report *rep, const char *key,
     const char *code, const char *why);

@@ -121,6 +121,12 @@ size_or_auto_read(
 		*(int64_t *)field = SIZE_AUTO;
 		return true;
 	}
+	if (n->type == NODE_SCALAR && str_ends(n->text, STR("%"))) {
+		node_error(l->t, n, l->rep, "bad_size",
+		    "write auto, for a share of what is there, 0, or a size: 1GiB",
+		    "\"%.*s\" is no size", STR_ARG(n->text));
+		return false;
+	}
 	return size_read(l, row, n, field);
 }
 

@@ -64,7 +64,9 @@ body_max(const struct exchange *x)
 static enum reason
 not_metered(struct exchange *x)
 {
-	if (x->route == NULL)
+	if (x->snapshot->settings->gateway_providers.n == 0)
+		x->error = "no provider is configured: gateway.providers";
+	else if (x->route == NULL)
 		x->error = "no provider is at this path: the base URL ends with the "
 			   "provider's path, like /anthropic";
 	else if (str_starts(route_rest(x->route, x->ask.path), STR("/v1/v1/")))

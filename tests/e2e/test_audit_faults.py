@@ -255,6 +255,16 @@ def test_below_a_quarter_of_the_reserve_all_is_refused_until_there_is_room(weir,
     assert proxy.log().count("has no room to spare") == proxy.log().count("has room again") == 1
 
 
+def test_a_reserve_that_no_room_is_for_is_said_at_the_start(weir, upstream, connect, tmp_path):
+    proxy = weir([http(NAME)], {"listen": proxy_and_health(), "audit": {"path": str(tmp_path / "audit.jsonl"),
+                                                                        "reserve": "4000000TiB"}})
+    told = "audit.reserve is more than the audit log's file system holds"
+    wait_for(lambda: any(told in line and "every exchange is refused" in line for line in proxy.log().splitlines()),
+             what="a word about it")
+    wait_for(lambda: proxy.health("/readyz")[0] == 503, what="a look at the file system")
+    assert get(connect(proxy)).get("x-weir-reason") == "audit_unavailable"
+
+
 def test_with_drop_who_writes_little_is_served_on_a_full_disk(weir, upstream, connect, larger):
     proxy = weir([http(NAME)], {"listen": proxy_and_health(), "audit": {"path": str(larger / "audit.jsonl"), "on_failure": "drop"}})
     leave(larger / "junk", 100 << 10)

@@ -2,6 +2,7 @@
 import json
 import os
 import pathlib
+import pwd
 import re
 import subprocess
 
@@ -160,6 +161,45 @@ def test_what_a_start_goes_on_without_is_a_warning_of_the_check(check):
     assert text != GOOD_CONFIG
     done = check("-c", "weir.yaml", files={"weir.yaml": text, "policy.yaml": GOOD_POLICY})
     assert done.returncode == 0 and re.search("weir.yaml:.* warning: audit.anchor .*not ready .no_directory", done.stderr)
+
+
+@pytest.mark.skipif(os.geteuid() != 0, reason="only root may look as another user")
+def test_what_the_user_of_weir_cannot_read_is_a_warning_of_roots_check(check, tmp_path):
+    for directory in (tmp_path, *tmp_path.parents[:-2]):
+        directory.chmod(directory.stat().st_mode | 0o055)
+    (tmp_path / "key").write_text("0123456789abcdef" * 2)
+    (tmp_path / "key").chmod(0o600)
+    text = GOOD_CONFIG.replace("path: audit.jsonl", "path: audit.jsonl, key: file:key") + "user: nobody\n"
+    done = check("-c", "weir.yaml", files={"weir.yaml": text, "policy.yaml": GOOD_POLICY})
+    assert done.returncode == 0 and len(re.findall("warning: ", done.stderr)) == 1
+    assert re.search("weir.yaml:5:7: warning: .*key: Permission denied: for nobody, .*a reload will be refused "
+                     r".unreadable_for_user", done.stderr)
+    assert check("-c", "weir.yaml", "--strict").returncode == 1
+    os.chown(tmp_path / "key", pwd.getpwnam("nobody").pw_uid, -1)
+    assert (check("-c", "weir.yaml").stderr, check("-c", "weir.yaml", "--strict").returncode) == ("", 0)
+
+
+def test_a_reserve_that_no_room_is_for_is_a_warning_with_both_sizes(check, tmp_path):
+    fs = os.statvfs(tmp_path)
+    size = fs.f_blocks * fs.f_frsize
+    for reserve, told in ((size * 8, "every exchange will be refused"), (size * 2, "soon all are"), (size, None)):
+        text = GOOD_CONFIG.replace("path: audit.jsonl", "path: audit.jsonl, reserve: %dB" % reserve)
+        done = check("-c", "weir.yaml", files={"weir.yaml": text, "policy.yaml": GOOD_POLICY})
+        assert done.returncode == 0 and (told is None) == (done.stderr == "")
+        assert told is None or re.search("warning: audit.reserve is [0-9]+[KMGT]?i?B, and .* holds [0-9]+[KMGT]?i?B in all: .*"
+                                         "%s .reserve_too_large" % told, done.stderr)
+
+
+def test_a_share_for_a_reserve_is_told_what_can_be_written(check):
+    text = GOOD_CONFIG.replace("path: audit.jsonl", "path: audit.jsonl, reserve: 5%")
+    done = check("-c", "weir.yaml", files={"weir.yaml": text, "policy.yaml": GOOD_POLICY})
+    assert done.returncode == 78 and '"5%" is no size [bad_size]' in done.stderr and "hint: write auto, " in done.stderr
+
+
+def test_a_gateway_without_a_provider_is_a_warning(check):
+    text = GOOD_CONFIG.replace('proxy: ["127.0.0.1:3128"]', 'gateway: ["127.0.0.1:8787"]')
+    done = check("-c", "weir.yaml", files={"weir.yaml": text, "policy.yaml": GOOD_POLICY})
+    assert done.returncode == 0 and re.search("warning: listen.gateway has no gateway.providers .*no_provider", done.stderr)
 
 
 def test_a_public_key_may_be_read_by_all_and_a_private_one_is_refused(check, tmp_path):

@@ -232,6 +232,12 @@ def test_a_wrong_base_url_or_body_is_told_as_that(gateway, path, body, told):
     assert told in error_of(gateway().call(path, body))["message"]
 
 
+def test_a_gateway_without_a_provider_says_so(weir):
+    proxy = weir([], {"listen": rig_gateway.listen()})
+    answer = rig_gateway.Gateway(proxy).call("/anthropic/v1/messages", ASK)
+    assert answer.status == 403 and "no provider is configured" in error_of(answer)["message"]
+
+
 def test_a_model_without_a_price_is_named_to_the_client_and_in_the_record(gateway, provider):
     g = gateway()
     for asked, told in (("no-such-model", "(no-such-model)"), ("n" * 70000, "(" + "n" * 128 + "\u2026)")):
