@@ -65,7 +65,9 @@ struct probe {
 	const struct probe_plan *plan;
 	const char *target; /* NULL: once */
 	enum probe_result result;
-	char said[192];  /* what was seen */
+	char said[192]; /* what was seen */
+	const char
+	    *mend;       /* what to do, where more is known than the row knows; or NULL */
 	char policy[65]; /* the digest of the one that weir says is in force, or "" */
 };
 

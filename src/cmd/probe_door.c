@@ -7,6 +7,7 @@
 #include <string.h>
 
 #include "cmd/probe.h"
+#include "cmd/refusal.h"
 #include "cmd/speech.h"
 #include "cmd/talk.h"
 #include "wire/url.h"
@@ -17,6 +18,15 @@
 
 static const char *const door_names[DOOR_N] = { "", "the proxy", "the SOCKS5 door",
 	"the gateway", "the DNS door", "the transparent door" };
+
+#define MEND_TLS \
+	"the issuer of its certificate must be in SSL_CERT_FILE (weir env --bundle), " \
+	"and the door be named as the certificate says"
+#define MEND_NOT_WEIR "this door is not weir's, or not the weir that was meant"
+#define MEND_AWAY "weir must run, and the sandbox reach the door"
+#define MEND_ANSWER \
+	"is it a door with TLS? then it is https://HOST:PORT, or tls:HOST:PORT; and is " \
+	"it this kind of door?"
 
 /* What became of a tunnel that was asked for. */
 enum tunnel {
@@ -30,12 +40,17 @@ static bool
 open_at(struct probe *p, struct talk *t, const char *where, int kind)
 {
 	int err = talk_open(t, where, kind, p->plan->timeout_ms * 2);
+	bool is_led = p->row->door == DOOR_TRANSPARENT;
 	const char *why = err == EPROTO
 			      ? "it speaks no TLS, or its certificate is not trusted here"
 			      : strerror(err);
 
 	if (err == 0)
 		return true;
+	if (err == EPROTO)
+		p->mend = MEND_TLS;
+	else if (p->row->is_positive && !is_led)
+		p->mend = MEND_AWAY;
 	probe_failed(
 	    p, "%s is not reached at %s: %s", door_names[p->row->door], where, why);
 	return false;
@@ -50,6 +65,8 @@ open_door(struct probe *p, struct talk *t, int kind)
 static void
 no_answer(struct probe *p)
 {
+	if (p->row->door != DOOR_DNS)
+		p->mend = MEND_ANSWER;
 	probe_failed(p, "%s gave no answer", door_names[p->row->door]);
 }
 
@@ -152,14 +169,19 @@ log_in(const struct probe_plan *plan, struct talk *t)
 	return is_ok;
 }
 
-static bool
+enum greeted { GREETED_NOT, GREETED_REFUSED, GREETED };
+
+static enum greeted
 greet_socks(const struct probe_plan *plan, struct talk *t)
 {
 	bool has_token = plan->token.n > 0;
 	struct str offer = has_token ? STR("\5\1\2") : STR("\5\1\0");
 
-	return talk_send(t, offer) == 0 && talk_need(t, 2) &&
-	       t->in.p[1] == (has_token ? 2 : 0) && (!has_token || log_in(plan, t));
+	if (talk_send(t, offer) != 0 || !talk_need(t, 2) || t->in.p[0] != 5)
+		return GREETED_NOT;
+	if (t->in.p[1] != (has_token ? 2 : 0) || (has_token && !log_in(plan, t)))
+		return GREETED_REFUSED;
+	return GREETED;
 }
 
 static bool
@@ -187,9 +209,17 @@ open_socks(struct probe *p, struct talk *t, const char *target)
 {
 	if (!open_door(p, t, SOCK_STREAM))
 		return TUNNEL_NONE;
-	if (!greet_socks(p->plan, t)) {
+	switch (greet_socks(p->plan, t)) {
+	case GREETED_NOT:
+		p->mend = MEND_ANSWER;
+		probe_failed(p, "no SOCKS answer came: is it a tls: door, or of another "
+				"protocol?");
+		return TUNNEL_NONE;
+	case GREETED_REFUSED:
 		snprintf(p->said, sizeof(p->said), "session_required");
 		return TUNNEL_REFUSED;
+	case GREETED:
+		break;
 	}
 	if (!ask_socks(t, target)) {
 		no_answer(p);
@@ -256,13 +286,25 @@ name_of(char out[static HOST_MAX + 1], const char *target)
 	return out;
 }
 
+/* A request of these is well-formed: what was heard is something else. */
+#define IS_IT_TLS ": is it a door with TLS (https://, tls:)?"
+
+static bool
+is_unheard(const char *why)
+{
+	return strcmp(why, "request_malformed") == 0;
+}
+
 static void
 refused_though_allowed(struct probe *p)
 {
 	char why[64];
 
 	snprintf(why, sizeof(why), "%.60s", p->said);
-	probe_bad(p, "%s refused it: %s", door_names[p->row->door], why);
+	p->mend = refusal_mend(why);
+	probe_bad(p, "%s refused it: %s%s", door_names[p->row->door],
+	    why[0] == '\0' ? "and not as weir does" : why,
+	    is_unheard(why) ? IS_IT_TLS : "");
 }
 
 static void
@@ -306,6 +348,8 @@ refused(struct probe *p)
 		probe_unsure(p, "refused for want of a session (%s): --token-file", why);
 	else if (why[0] == '\0')
 		probe_unsure(p, "refused, and not by weir");
+	else if (is_unheard(why))
+		probe_unsure(p, "refused for what it is: %s" IS_IT_TLS, why);
 	else
 		probe_good(p, "refused: %s", why);
 }
@@ -429,6 +473,22 @@ gateway_knows(struct probe *p, struct talk *t)
 		probe_bad(p, "it does not say which policy is in force");
 }
 
+/* Any of its refusals, or whoever else it is. */
+static void
+gateway_refuses(struct probe *p, struct talk *t, unsigned status)
+{
+	char why[64];
+
+	note_reason(p, buf_view(&t->in));
+	snprintf(why, sizeof(why), "%.60s", p->said);
+	p->mend = why[0] == '\0' ? MEND_NOT_WEIR : refusal_mend(why);
+	if (why[0] == '\0')
+		probe_bad(p, "it answers with status %u, and not as weir does", status);
+	else
+		probe_bad(p, "it answers with status %u: %s%s", status, why,
+		    is_unheard(why) ? IS_IT_TLS : "");
+}
+
 static void
 run_gateway(struct probe *p)
 {
@@ -440,8 +500,7 @@ run_gateway(struct probe *p)
 		if (status == 200)
 			gateway_knows(p, &t);
 		else
-			probe_bad(p, "it answers with status %u%s", status,
-			    status == 401 ? ": --token-file" : "");
+			gateway_refuses(p, &t, status);
 	}
 	talk_close(&t);
 }
@@ -505,7 +564,6 @@ run_dns_refused(struct probe *p)
 #define MEND_DENY \
 	"the policy, or a session's, is wider than meant: weir explain says by which " \
 	"rule"
-#define MEND_NOT_WEIR "this door is not weir's, or not the weir that was meant"
 
 static const struct probe_row rows[] = {
 	{ "proxy-allowed", "an allowed host is reached by the proxy", MEND_ALLOW,

@@ -327,6 +327,7 @@ probe_target(const struct probe *p, char text[static HOST_MAX + 1])
 #define MEND_WAY \
 	"the sandbox must have no way but to weir: no default route, an internal " \
 	"network, or rules that reject the rest, for IPv4 and IPv6"
+#define MEND_LED "; if weir itself takes these connections: --transparent, --dns ADDR"
 #define MEND_DNS \
 	"reject or redirect port 53, UDP and TCP, for IPv4 and IPv6: queries carry " \
 	"data out"
@@ -335,21 +336,21 @@ probe_target(const struct probe *p, char text[static HOST_MAX + 1])
 	"rules"
 
 static const struct probe_row rows[] = {
-	{ "tcp", "no TCP connection goes past weir", MEND_WAY, DOOR_NONE, OVER_DIRECT,
-	    false, run_tcp },
+	{ "tcp", "no TCP connection goes past weir", MEND_WAY MEND_LED, DOOR_NONE,
+	    OVER_DIRECT, false, run_tcp },
 	{ "udp", "no UDP (QUIC, NTP) goes past weir", MEND_WAY, DOOR_NONE, OVER_UDP,
 	    false, run_udp },
-	{ "dns-udp", "no foreign name server answers", MEND_DNS, DOOR_NONE,
+	{ "dns-udp", "no foreign name server answers", MEND_DNS MEND_LED, DOOR_NONE,
 	    OVER_NAMESERVER, false, run_udp },
-	{ "dns-tcp", "no foreign name server answers over TCP", MEND_DNS, DOOR_NONE,
-	    OVER_NAMESERVER, false, run_tcp },
+	{ "dns-tcp", "no foreign name server answers over TCP", MEND_DNS MEND_LED,
+	    DOOR_NONE, OVER_NAMESERVER, false, run_tcp },
 	{ "resolver", "this system's name server resolves what policy allows only",
 	    "name weir's DNS door in /etc/resolv.conf, and no other server; of a "
 	    "container engine, a version whose own server asks nobody outside",
 	    DOOR_NONE, OVER_RESOLVER, false, run_resolver },
 	{ "metadata", "no metadata service is reached",
 	    "reject link-local addresses and the clouds' own: whoever asks there gets "
-	    "the machine's credentials",
+	    "the machine's credentials" MEND_LED,
 	    DOOR_NONE, OVER_METADATA, false, run_tcp },
 	{ "beside", "neither weir's host nor the network's has another port open",
 	    "let the sandbox reach weir's doors only; health and admin belong on "

@@ -119,6 +119,7 @@ run_probes(struct verify *v)
 	pthread_attr_setstacksize(&attr, STACK);
 	for (size_t i = 0; i < v->n; i++) {
 		v->probe[i].result = PROBE_UNSURE;
+		v->probe[i].mend = NULL;
 		is_apart[i] =
 		    pthread_create(&thread[i], &attr, run_probe, &v->probe[i]) == 0;
 	}

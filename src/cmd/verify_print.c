@@ -48,6 +48,7 @@ static const char *
 mend(const struct probe *p)
 {
 	return p->result == PROBE_OK       ? NULL
+	       : p->mend != NULL           ? p->mend
 	       : p->result == PROBE_UNSURE ? "nothing is shown either way: mend what it "
 					     "could not be tried for, and try again"
 					   : p->row->mend;

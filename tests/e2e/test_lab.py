@@ -86,3 +86,12 @@ def names(path, directory):
 def test_it_says_what_it_is(words, status):
     done = subprocess.run([LAB, *words], capture_output=True, text=True, check=False)
     assert done.returncode == status and "lab" in done.stdout + done.stderr
+
+
+def test_the_verify_of_its_help_holds_in_it():
+    told = subprocess.run([LAB, "--help"], capture_output=True, text=True, check=True).stdout
+    command = " ".join(told[told.index("setpriv "):told.index("\n\n(with the proxy")].replace("\\\n", " ").split())
+    assert "--transparent" in command and "--dns" in command
+    done = subprocess.run([LAB, "bash", "-c", command], capture_output=True, text=True, check=False, timeout=120,
+                          env=dict(os.environ, WEIR=binary()))
+    assert done.returncode == 0 and " 0 leak, 0 fail, 0 unsure" in done.stdout, done.stdout + done.stderr

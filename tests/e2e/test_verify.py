@@ -287,6 +287,49 @@ def test_doors_with_tls_are_tried_by_tls(sandbox, doors, authority, tmp_path):
     assert status == 1 and "its certificate is not trusted here" in out
 
 
+def said_of(said, probe):
+    """What one of the probes by this name saw, and what to do."""
+    one = next(p for p in said["probes"] if p["probe"] == probe)
+    return one["result"], one["said"], one["mend"]
+
+
+def test_a_door_that_is_spoken_to_by_the_wrong_transport_is_told_as_that(sandbox, doors, authority):
+    certificate, key = authority.leaf("IP:" + WEIR)
+    tls = {"listen": {"cert": "file:" + certificate, "key": "file:" + key}}
+    proxy = doors(config={"tls": tls}, listen={door: ["tls:%s:%d" % (WEIR, PORTS[door])] for door in ("proxy", "gateway", "socks5")})
+    said = seen(sandbox.verify(*proxy.words, "--timeout", "500ms"))[1]
+    for probe, failed, seen_is in (("socks5-allowed", "fail", "no SOCKS answer came: is it a tls: door"),
+                                   ("socks5-refused", "unsure", "no SOCKS answer came: is it a tls: door"),
+                                   ("proxy-allowed", "fail", "request_malformed: is it a door with TLS (https://, tls:)?"),
+                                   ("proxy-refused", "unsure", "request_malformed: is it a door with TLS (https://, tls:)?"),
+                                   ("proxy-metadata", "unsure", "request_malformed: is it a door with TLS (https://, tls:)?"),
+                                   ("gateway-session", "fail", "request_malformed: is it a door with TLS (https://, tls:)?")):
+        result, text, mend = said_of(said, probe)
+        assert result == failed and seen_is in text and (failed == "unsure" or "https://HOST:PORT, or tls:HOST:PORT" in mend)
+    untrusted = ["--allow", NAME, *WAYS, "--timeout", "2s", "--json", "--proxy", "https://%s:3128" % WEIR]
+    assert "SSL_CERT_FILE (weir env" in said_of(seen(sandbox.verify(*untrusted))[1], "proxy-allowed")[2]
+
+
+def test_socks_is_not_answered_by_the_proxys_port(sandbox, doors):
+    doors()
+    words = ["--allow", NAME, *WAYS, "--timeout", "500ms", "--json", "--socks5", "%s:%d" % (WEIR, PORTS["proxy"])]
+    assert said_of(seen(sandbox.verify(*words))[1], "socks5-allowed")[1].startswith("no SOCKS answer came")
+
+
+@pytest.mark.parametrize("target, told, mend", [
+    (OTHER, "host_not_allowed", "weir explain"), (NAME + ":1", "port_not_allowed", "at other ports"),
+    ("inside.test", "address_denied", "private:")])
+def test_the_hint_is_of_the_refusals_reason(sandbox, doors, dns, target, told, mend):
+    one = doors(rules=[{"host": "inside.test", "protocol": "https"}],
+                config={"dns": {"servers": [dns.server], "hosts": {"inside.test": ["10.9.8.7"]}}})
+    words = [*WAYS, "--timeout", "2s", "--json", "--proxy", "%s:%d" % (WEIR, PORTS["proxy"]), "--socks5",
+             "%s:%d" % (WEIR, PORTS["socks5"]), "--allow", target, "--deny", "another.test"]
+    said = seen(sandbox.verify(*words))[1]
+    assert one and told in said_of(said, "proxy-allowed")[1] and mend in said_of(said, "proxy-allowed")[2]
+    assert said_of(said, "socks5-allowed")[1:] == (
+        "the SOCKS5 door refused it: reply 2", "policy, or the session, does not allow it: weir audit tail says by which rule")
+
+
 def test_it_waits_until_the_rules_are_there_and_says_no_when_they_do_not_come(sandbox, doors):
     proxy = doors()
     sandbox.rules(forward="accept")
