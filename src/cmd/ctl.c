@@ -161,18 +161,21 @@ static const struct command {
 	const char *name, *method;
 	int least, most; /* words, its name with them */
 	int (*make)(struct request *r, char *const *word, int n);
-	const char *words; /* behind it */
+	const char *words;   /* behind it */
+	const char *unknown; /* what is said where the answer has "known": false */
 } commands[] = {
-	{ "status", "GET", 1, 1, make_get, "no words" },
-	{ "health", "GET", 1, 1, make_health, "no words" },
-	{ "sessions", "GET", 1, 3, make_get, "[TENANT [SID]]" },
-	{ "arm", "POST", 2, 3, make_arm, "SOURCE [SECONDS]" },
-	{ "disarm", "DELETE", 2, 2, make_disarm, "SOURCE" },
-	{ "revoke", "POST", 3, 3, make_revoke, "TENANT SID" },
-	{ "revoke-token", "POST", 3, 3, make_revoke_token, "TENANT JTI" },
-	{ "detach", "POST", 3, 3, make_detach, "TENANT SID" },
-	{ "reload", "POST", 1, 1, make_post, "no words" },
-	{ "drain", "POST", 1, 1, make_post, "no words" },
+	{ "status", "GET", 1, 1, make_get, "no words", NULL },
+	{ "health", "GET", 1, 1, make_health, "no words", NULL },
+	{ "sessions", "GET", 1, 3, make_get, "[TENANT [SID]]", NULL },
+	{ "arm", "POST", 2, 3, make_arm, "SOURCE [SECONDS]", NULL },
+	{ "disarm", "DELETE", 2, 2, make_disarm, "SOURCE", "it was not armed" },
+	{ "revoke", "POST", 3, 3, make_revoke, "TENANT SID",
+	    "no such session is known here; it is revoked all the same" },
+	{ "revoke-token", "POST", 3, 3, make_revoke_token, "TENANT JTI", NULL },
+	{ "detach", "POST", 3, 3, make_detach, "TENANT SID",
+	    "no such session is known here; there was nothing to detach" },
+	{ "reload", "POST", 1, 1, make_post, "no words", NULL },
+	{ "drain", "POST", 1, 1, make_post, "no words", NULL },
 };
 
 static const struct command *
@@ -290,8 +293,9 @@ find_body(struct str all, struct str *body)
 	return false;
 }
 
+/* Has the answer that key, with true or false as asked for? */
 static bool
-is_ready(struct str body)
+says(struct str body, const char *key, bool wanted)
 {
 	struct arena a;
 	const char *why;
@@ -299,14 +303,15 @@ is_ready(struct str body)
 	arena_init(&a, (size_t)1 << 20);
 	const struct json_value *o = json_parse(body, &a, &why);
 	const struct json_value *v =
-	    o == NULL || o->type != JSON_OBJECT ? NULL : json_get(o, "ready");
-	bool is = v != NULL && v->type == JSON_TRUE;
+	    o == NULL || o->type != JSON_OBJECT ? NULL : json_get(o, key);
+	bool is = v != NULL && v->type == (wanted ? JSON_TRUE : JSON_FALSE);
 	arena_fini(&a);
 	return is;
 }
 
 static int
-run(const struct command *c, const char *path, const struct request *r)
+run(const struct command *c, const char *path, const struct request *r, char *const *word,
+    int n)
 {
 	struct buf answer;
 	struct str body;
@@ -319,10 +324,13 @@ run(const struct command *c, const char *path, const struct request *r)
 	if (why != NULL) {
 		fprintf(stderr, "weir ctl: no answer from %s: %s\n", path, why);
 	} else if (c->make == make_health) {
-		code = is_ready(body) ? EXIT_YES : EXIT_NO;
+		code = says(body, "ready", true) ? EXIT_YES : EXIT_NO;
 	} else {
 		fwrite(body.p, 1, body.n, stdout);
 		code = answer.p[9] == '2' ? EXIT_YES : EXIT_NO;
+		if (c->unknown != NULL && says(body, "known", false))
+			fprintf(stderr, "weir ctl: %s%s%s: %s\n", word[1],
+			    n > 2 ? "/" : "", n > 2 ? word[2] : "", c->unknown);
 	}
 	buf_fini(&answer);
 	return code;
@@ -370,7 +378,7 @@ command_run(const struct command *c, const char *path, const char *token_file,
 	buf_init(&r.path, 4096);
 	buf_init(&r.body, 65536);
 	if ((code = c->make(&r, word, n)) == EXIT_YES)
-		code = run(c, path, &r);
+		code = run(c, path, &r, word, n);
 	buf_fini(&r.path);
 	buf_fini(&r.body);
 	return code;

@@ -26,6 +26,9 @@ struct admin {
 	struct list jobs; /* what the store has been asked */
 };
 
+/* Is there what the request names?  Of some there is no telling. */
+enum presence { PRESENCE_UNSAID, PRESENCE_NONE, PRESENCE_HERE };
+
 /* A request that waits for the store: for all of its operations. */
 struct job {
 	struct list link;
@@ -34,6 +37,7 @@ struct job {
 	size_t waiting;
 	bool is_away; /* one of them failed */
 	int64_t ended;
+	enum presence presence;
 	/* what is to hold here once the store has answered; NULL: nothing more */
 	void (*then)(struct job *job, enum ledger_answer said);
 	char *source, *token; /* owned, or NULL; so is the next */
@@ -72,7 +76,7 @@ answer_wrong(struct visit *v, const char *why)
 }
 
 static void
-answer_done(struct visit *v, int64_t ended, bool is_away)
+answer_done(struct visit *v, int64_t ended, enum presence presence, bool is_away)
 {
 	struct buf body;
 	struct json_out j;
@@ -84,6 +88,10 @@ answer_done(struct visit *v, int64_t ended, bool is_away)
 	json_int(&j, ended);
 	json_key(&j, "kept");
 	json_bool(&j, !is_away);
+	if (presence == PRESENCE_HERE || (presence == PRESENCE_NONE && !is_away)) {
+		json_key(&j, "known");
+		json_bool(&j, presence == PRESENCE_HERE);
+	}
 	if (is_away) {
 		json_key(&j, "error");
 		json_text(&j, "the ledger is away: done here, but not kept");
@@ -111,7 +119,7 @@ job_new(struct admin *a, struct visit *v, size_t most, int64_t ended)
 static void
 job_end(struct job *job)
 {
-	answer_done(job->v, job->ended, job->is_away);
+	answer_done(job->v, job->ended, job->presence, job->is_away);
 	list_remove(&job->link);
 	free(job->source);
 	if (job->token != NULL)
@@ -325,6 +333,23 @@ revoke_here(struct admin *a, struct str tenant, struct str sid, struct str jti)
 }
 
 static void
+note_known(void *arg, const struct session_view *v)
+{
+	struct listing *l = arg;
+
+	l->n += str_eq(l->sid, v->sid);
+}
+
+static enum presence
+session_presence(const struct admin *a, struct str tenant, struct str sid)
+{
+	struct listing l = { .sid = sid };
+
+	sessions_each(a->o.sessions, tenant, note_known, &l);
+	return l.n > 0 ? PRESENCE_HERE : PRESENCE_NONE;
+}
+
+static void
 revoke(struct admin *a, struct visit *v, struct str rest, struct str body)
 {
 	static const char *const known[] = { "tenant", "sid", "jti" };
@@ -344,13 +369,16 @@ revoke(struct admin *a, struct visit *v, struct str rest, struct str body)
 	    sid.n > CLAIM_WORD_MAX || jti.n > CLAIM_WORD_MAX) {
 		answer_wrong(v, "write {\"tenant\": …, \"sid\" or \"jti\": …}");
 	} else {
+		enum presence presence =
+		    sid.n > 0 ? session_presence(a, tenant, sid) : PRESENCE_UNSAID;
 		int64_t ended = revoke_here(a, tenant, sid, jti);
-		a->o.record(a->o.arg, "revoke", tenant, sid.n > 0 ? sid : jti);
+		a->o.record(a->o.arg, "revoke", tenant, sid.n > 0 ? sid : jti, STR_NONE);
 		if (a->o.ledger == NULL) {
-			answer_done(v, ended, true);
+			answer_done(v, ended, presence, true);
 		} else {
 			size_t n = issuers(s, issuer);
 			struct job *job = job_new(a, v, n, ended);
+			job->presence = presence;
 			for (size_t i = 0; i < n; i++)
 				keep_revoked(job, issuer[i], tenant, sid, jti);
 		}
@@ -374,9 +402,9 @@ detach(struct admin *a, struct visit *v, struct str rest, struct str body)
 	if (tenant.n == 0 || sid.n == 0) {
 		answer_wrong(v, "write {\"tenant\": …, \"sid\": …}");
 	} else {
-		a->o.record(a->o.arg, "detach", tenant, sid);
-		answer_done(
-		    v, (int64_t)sessions_detach(a->o.sessions, tenant, sid), false);
+		a->o.record(a->o.arg, "detach", tenant, sid, STR_NONE);
+		answer_done(v, (int64_t)sessions_detach(a->o.sessions, tenant, sid),
+		    session_presence(a, tenant, sid), false);
 	}
 	arena_fini(&arena);
 }
@@ -438,6 +466,7 @@ disarmed(struct job *job, enum ledger_answer said)
 
 	if (was_armed || said == LEDGER_OK)
 		job->ended = 1;
+	job->presence = job->ended > 0 ? PRESENCE_HERE : PRESENCE_NONE;
 }
 
 /* The token is good: the source speaks for its session. */
@@ -451,7 +480,7 @@ arm_with(struct admin *a, struct visit *v, struct grant *g, struct str source,
 
 	if (until > ask.expires)
 		until = ask.expires;
-	a->o.record(a->o.arg, "arm", g->tenant, g->sid);
+	a->o.record(a->o.arg, "arm", g->tenant, g->sid, source);
 	struct ledger_note note = { .kind = LEDGER_NOTE_ARM,
 		.issuer = g->issuer,
 		.tenant = g->tenant,
@@ -469,6 +498,35 @@ arm_with(struct admin *a, struct visit *v, struct grant *g, struct str source,
 	asked->op = ledger_note_put_start(a->o.ledger, a->o.loop, &note, on_done, asked);
 }
 
+/* Nobody could come from there: it is another path that is meant. */
+static bool
+is_unheard(const struct admin *a, struct visit *v, struct str source)
+{
+	struct buf why;
+
+	if (!str_starts(source, STR("unix:")))
+		return false;
+	buf_init(&why, 65536);
+	buf_text(&why, "no listener has this socket; of those that there are: ");
+	bool is_unheard = !sockets_have_source(a->o.sockets, source, &why);
+	if (is_unheard)
+		answer(v, 404, "error", buf_cstr(&why));
+	buf_fini(&why);
+	return is_unheard;
+}
+
+/* The token is of no use: which of what was sent that is, is said. */
+static void
+answer_bad_token(struct visit *v, const char *why)
+{
+	struct buf text;
+
+	buf_init(&text, 4096);
+	buf_fmt(&text, "the token is of no use: %s", why);
+	answer_wrong(v, buf_cstr(&text));
+	buf_fini(&text);
+}
+
 static void
 arm(struct admin *a, struct visit *v, struct str rest, struct str body)
 {
@@ -476,9 +534,7 @@ arm(struct admin *a, struct visit *v, struct str rest, struct str body)
 	struct arena arena;
 	struct grant *g = NULL;
 	int64_t ttl_s = ARM_TTL_S;
-	const char *why =
-	    "write {\"socket\": a path that begins with / (or \"address\": an "
-	    "IP address), \"token\": …, \"ttl\": seconds, as text}";
+	const char *why;
 
 	(void)rest;
 	arena_init(&arena, MEMORY);
@@ -488,12 +544,17 @@ arm(struct admin *a, struct visit *v, struct str rest, struct str body)
 	    o == NULL ? STR_NONE
 		      : source_of(text_of(o, "socket"), text_of(o, "address"), &arena);
 
-	if (source.n == 0 || token.n == 0 || !read_ttl(text_of(o, "ttl"), &ttl_s) ||
-	    identity_token(a->o.tokens, a->o.snapshot(a->o.arg), token, &g, &why) !=
-		REASON_NONE)
-		answer_wrong(v, why);
+	if (source.n == 0 || token.n == 0 || !read_ttl(text_of(o, "ttl"), &ttl_s))
+		answer_wrong(v,
+		    "write {\"socket\": a path that begins with / (or \"address\": an IP "
+		    "address), \"token\": …, \"ttl\": seconds, as text}");
+	else if (is_unheard(a, v, source))
+		; /* answered */
+	else if (identity_token(a->o.tokens, a->o.snapshot(a->o.arg), token, &g, &why) !=
+		 REASON_NONE)
+		answer_bad_token(v, why);
 	else if (a->o.ledger == NULL)
-		answer_done(v, 0, true);
+		answer_done(v, 0, PRESENCE_UNSAID, true);
 	else
 		arm_with(a, v, g, source, token, ttl_s);
 	grant_unref(g);
@@ -518,9 +579,10 @@ disarm(struct admin *a, struct visit *v, struct str rest, struct str body)
 		answer_wrong(v, "write DELETE /arm/unix:PATH or /arm/ADDRESS");
 	} else {
 		bool was_armed = sessions_disarm(a->o.sessions, source);
-		a->o.record(a->o.arg, "disarm", STR_NONE, source);
+		a->o.record(a->o.arg, "disarm", STR_NONE, source, STR_NONE);
 		if (a->o.ledger == NULL) {
-			answer_done(v, was_armed, true);
+			answer_done(v, was_armed,
+			    was_armed ? PRESENCE_HERE : PRESENCE_NONE, true);
 		} else {
 			struct ledger_note note = { .kind = LEDGER_NOTE_ARM,
 				.name = source };

@@ -9,11 +9,15 @@
  *   POST /detach {tenant, sid}         the next source that comes owns it
  *   POST /reload /drain                as the signals
  *
+ * A socket that no listener has is not armed.  What names a session or an arm that is not
+ * known here is done all the same, and answered with "known": false.
+ *
  * Answers are JSON.  Only root and the user weir runs as may ask.  On main's loop.
  */
 #ifndef WEIR_DAEMON_ADMIN_H
 #define WEIR_DAEMON_ADMIN_H
 
+#include "daemon/sockets.h"
 #include "proxy/engine.h"
 
 struct admin;
@@ -24,12 +28,14 @@ struct admin_options {
 	struct sessions *sessions;
 	struct tokens *tokens;
 	struct ledger *ledger; /* NULL: nobody has a session */
+	const struct sockets *sockets;
 	struct snapshot *(*snapshot)(void *arg);
 	void (*print_status)(void *arg, struct buf *to); /* a JSON object */
 	bool (*reload)(void *arg); /* false: it was refused, as the log says */
 	void (*drain)(void *arg);
-	/* One line in the audit log. */
-	void (*record)(void *arg, const char *event, struct str tenant, struct str name);
+	/* One line in the audit log; source empty: of none. */
+	void (*record)(void *arg, const char *event, struct str tenant, struct str name,
+	    struct str source);
 	void *arg;
 };
 

@@ -345,11 +345,12 @@ admin_drain(void *arg)
 }
 
 static void
-admin_record(void *arg, const char *event, struct str tenant, struct str name)
+admin_record(
+    void *arg, const char *event, struct str tenant, struct str name, struct str source)
 {
 	const struct events e = events_of(arg);
 
-	events_command(&e, event, tenant, name);
+	events_command(&e, event, tenant, name, source);
 }
 
 static const char *
@@ -401,6 +402,7 @@ make_admin(struct control *c)
 		.sessions = c->sessions,
 		.tokens = c->tokens,
 		.ledger = c->ledger,
+		.sockets = &c->sockets,
 		.snapshot = admin_snapshot,
 		.print_status = admin_status,
 		.reload = admin_reload,

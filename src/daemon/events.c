@@ -33,19 +33,22 @@ events_record(const struct events *e, const char *event)
 }
 
 void
-events_command(
-    const struct events *e, const char *event, struct str tenant, struct str name)
+events_command(const struct events *e, const char *event, struct str tenant,
+    struct str name, struct str source)
 {
-	char *of = str_dup(tenant), *what = str_dup(name);
+	char *of = str_dup(tenant), *what = str_dup(name), *from = str_dup(source);
+	const char *key = source.n > 0 ? "source" : NULL; /* NULL ends the pairs */
 	struct buf b;
 
 	buf_init(&b, TEXT_ROOM);
 	record_print_system(clock_wall_us(), journal_next_seq(e->journal), event,
-	    e->snapshot->redactor, &b, "tenant", of, "name", what, NULL);
+	    e->snapshot->redactor, &b, "tenant", of, "name", what, key, from, NULL);
 	write_down(e, event, &b);
-	log_info("an operator's command", "command", event, "tenant", of, "name", what);
+	log_info("an operator's command", "command", event, "tenant", of, "name", what,
+	    key, from);
 	free(of);
 	free(what);
+	free(from);
 }
 
 /* A record of a flood; it has a place, or waits for the next minute without a number. */

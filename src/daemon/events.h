@@ -18,9 +18,9 @@ struct events {
 
 /* "start", "reload", "stop", and under which policy. */
 void events_record(const struct events *e, const char *event);
-/* An operator's; the log has it, too. */
-void events_command(
-    const struct events *e, const char *event, struct str tenant, struct str name);
+/* An operator's; the log has it, too.  `source` empty: it is of none. */
+void events_command(const struct events *e, const char *event, struct str tenant,
+    struct str name, struct str source);
 /* Takes the counts of what was not recorded one by one.  How many are left, for which the
  * journal has no place now. */
 size_t events_sums(const struct events *e, struct sums *sums);

@@ -221,6 +221,23 @@ sockets_endpoints(const struct sockets *s, struct endpoint *out)
 	return n;
 }
 
+bool
+sockets_have_source(const struct sockets *s, struct str source, struct buf *others)
+{
+	size_t before = others->n;
+
+	for (size_t i = 0; i < s->n; i++)
+		if (s->p[i].kind == SOCKET_DOOR && str_eq(source, str_of(s->p[i].source)))
+			return true;
+	for (size_t i = 0; i < s->n; i++)
+		if (s->p[i].kind == SOCKET_DOOR && s->p[i].at.is_unix)
+			buf_fmt(others, "%s%s", others->n > before ? ", " : "",
+			    s->p[i].at.path);
+	if (others->n == before)
+		buf_text(others, "none");
+	return false;
+}
+
 const char *
 sockets_text(const struct sockets *s, enum socket_kind kind, const struct door *door,
     struct buf *to)

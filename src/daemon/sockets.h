@@ -38,6 +38,10 @@ int sockets_open(
 void sockets_close(struct sockets *s);
 /* The addresses, for the guard: what is listened on is never dialled.  Room for s->n. */
 size_t sockets_endpoints(const struct sockets *s, struct endpoint *out);
+/* Does a door take clients whose source is that, "unix:/path"?  False: the Unix sockets
+ * that one does are appended to `others`, or "none". */
+bool sockets_have_source(
+    const struct sockets *s, struct str source, struct buf *others) MUST_CHECK;
 /* Those of one kind, commas between, or "none": for the log.  Stands in `to`, which is
  * the caller's to end. */
 const char *sockets_text(const struct sockets *s, enum socket_kind kind,

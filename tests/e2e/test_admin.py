@@ -151,7 +151,7 @@ def test_a_revoked_session_ends_at_once_and_for_ever(admin, echo, upstream, conn
     client, bystander = connect(proxy), connect(proxy)
     assert tunnel(client, token, "raw.test:%d" % echo.port).status == 200
     assert tunnel(bystander, other, "raw.test:%d" % echo.port).status == 200
-    assert ctl(proxy, "revoke", "acme", "s1") == (0, {"ended": 1, "kept": True})
+    assert ctl(proxy, "revoke", "acme", "s1") == (0, {"ended": 1, "kept": True, "known": True})
     client.read_all()
     record = proxy.finals(1)[0]
     assert (record["decision"], record["reason"], record["close"]) == ("allow", "session_revoked", "weir")
@@ -271,7 +271,7 @@ def test_a_ledger_that_is_away_ends_no_session(pair, echo, upstream, connect):
 
 def test_a_session_may_be_revoked_before_its_first_use(admin, connect):
     proxy = admin()
-    assert ctl(proxy, "revoke", "acme", "s1")[0] == 0
+    assert ctl(proxy, "revoke", "acme", "s1") == (0, {"ended": 0, "kept": True, "known": False})
     proxy.stop()
     proxy.start()
     is_refusal(ask(connect(proxy), tokens.mint(SECRET, "s1")), 403, "session_revoked")
@@ -338,7 +338,7 @@ def test_what_is_disarmed_at_one_is_so_at_all_that_share_the_ledger(pair, echo, 
     assert client.connect(where).status == 200 and ask(idle).status == 200
     assert tunnel(bystander, tokens.mint(SECRET, "armed"), where).status == 200  # the same session, by its token
     assert ask(connect(here)).status == 200
-    assert ctl(here, "disarm", "127.0.0.1") == (0, {"ended": 1, "kept": True})
+    assert ctl(here, "disarm", "127.0.0.1") == (0, {"ended": 1, "kept": True, "known": True})
     is_refusal(ask(connect(here)), 407, "session_required")
     is_refusal(ask(connect(there)), 407, "session_required")
     client.read_all()
@@ -487,7 +487,7 @@ def test_a_disarm_holds_though_the_store_said_armed_just_before(halted, upstream
     told = beside(lambda: ctl(proxy, "disarm", path))
     wait_for_record(proxy, "disarm")
     between.go_on()
-    assert told() == (0, {"ended": 1, "kept": True})
+    assert told() == (0, {"ended": 1, "kept": True, "known": True})
     is_refusal(answer(), 407, "session_required")
     is_refusal(ask(connect(by(proxy, 1))), 407, "session_required")
 
@@ -520,6 +520,37 @@ def test_the_token_to_arm_with_may_be_in_a_file(admin, upstream, connect, tmp_pa
     assert ctl(proxy, "--token-file", str(tmp_path / "none"), "arm", str(tmp_path / "a"))[0] == 66
 
 
+def test_what_is_not_known_here_is_said_and_done_all_the_same(admin, upstream, connect):
+    proxy = admin()
+
+    def told(*words):
+        done = subprocess.run([binary(), "ctl", "-c", proxy.path("weir.yaml"), *words], capture_output=True, text=True,
+                              env=dict(os.environ, KEY=SECRET), timeout=60)
+        assert done.returncode == 0 and json.loads(done.stdout)["kept"]
+        return json.loads(done.stdout).get("known"), done.stderr
+    assert ask(connect(proxy), tokens.mint(SECRET, "s1")).status == 200
+    assert told("detach", "acme", "s1") == (True, "") and told("revoke", "acme", "s1") == (True, "")
+    nobody = "weir ctl: acme/s2: no such session is known here; "
+    assert told("detach", "acme", "s2") == (False, nobody + "there was nothing to detach\n")
+    assert told("revoke", "acme", "s2") == (False, nobody + "it is revoked all the same\n")
+    assert told("disarm", "192.0.2.1") == (False, "weir ctl: 192.0.2.1: it was not armed\n")
+    assert told("revoke-token", "acme", "j1") == (None, "")
+    is_refusal(ask(connect(proxy), tokens.mint(SECRET, "s2")), 403, "session_revoked")
+
+
+def test_a_socket_that_no_listener_has_is_not_armed(admin, upstream, connect, tmp_path):
+    proxy = admin()
+    for path in (str(tmp_path / "c"), str(tmp_path / "admin")):  # the operator's own is no client's either
+        status, told = ctl(proxy, "arm", path, stdin=tokens.mint(SECRET, "armed"))
+        assert status == 1 and told == {"error": "no listener has this socket; of those that there are: %s/a, %s/b"
+                                        % (tmp_path, tmp_path)}
+    assert ctl(proxy, "arm", str(tmp_path / "a"), stdin=tokens.mint(SECRET, "armed"))[0] == 0
+    wait_for_record(proxy, "arm")
+    armed = [(r["name"], r["source"]) for r in proxy.audit() if r.get("event") == "arm"]
+    assert armed == [("armed", "unix:%s/a" % tmp_path)]
+    assert "unix:%s/a" % tmp_path in proxy.log()
+
+
 def test_an_armed_address_speaks_for_who_brings_nothing(admin, upstream, connect):
     proxy = admin()
     assert ctl(proxy, "arm", "127.0.0.1", stdin=tokens.mint(SECRET, "armed"))[0] == 0
@@ -529,8 +560,11 @@ def test_an_armed_address_speaks_for_who_brings_nothing(admin, upstream, connect
 
 
 def test_nothing_is_armed_with_a_bad_token(admin):
-    status, told = ctl(admin(), "arm", "127.0.0.1", stdin=tokens.mint("another secret"))
+    proxy = admin()
+    status, told = ctl(proxy, "arm", "127.0.0.1", stdin=tokens.mint("another secret"))
     assert status == 1 and "signature" in told["error"]
+    status, told = ctl(proxy, "arm", "127.0.0.1", stdin="nonsense")
+    assert status == 1 and told["error"] == "the token is of no use: it is not three parts with dots between"
 
 
 # -- reload
