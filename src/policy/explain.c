@@ -143,11 +143,11 @@ is_wss(const struct explain_ask *ask)
 static bool
 is_bare(const struct explain_ask *ask)
 {
-	const char *end = memrchr(ask->target.p, ']', ask->target.n);
-	size_t at = end == NULL ? 0 : (size_t)(end - ask->target.p);
+	size_t at = 0, colon;
 
+	(void)str_rfind(ask->target, ']', &at);
 	return ask->target.n > 0 && !ask->is_https_inside &&
-	       memchr(ask->target.p + at, ':', ask->target.n - at) == NULL;
+	       !str_find(str_sub(ask->target, at, ask->target.n), ':', &colon);
 }
 
 static bool

@@ -480,7 +480,7 @@ def test_the_laptop_default_allows_what_it_is_told(laptop, net, dns, origin, con
     assert "production" in proxy.log() or "laptop" in proxy.log()
     wait_for(lambda: "other.test" in proxy.log() and "host:" in proxy.log(), what="a rule to paste in the log")
     records = proxy.finals(2)
-    assert [r["status"] for r in records] == [200, 403]
+    assert sorted(r["status"] for r in records) == [200, 403]  # of two connections, in either order
     state = os.path.dirname(proxy.config["audit"]["path"])
     assert os.stat(state).st_mode & 0o777 == 0o700
 
