@@ -5,6 +5,7 @@
 
 #include <string.h>
 
+#include "audit/pem.h"
 #include "audit/value.h"
 
 bool
@@ -120,9 +121,17 @@ word_behind(struct piece *p, size_t at, const char *ends, struct value *v)
 	v->to = v->next = at < p->text.n ? at : p->text.n;
 }
 
+#define BLOCK_BEGIN 96 /* bytes that tell that it is one */
+
 size_t
 behind_next(const struct piece *p, const struct value *v)
 {
+	size_t block;
+
+	/* a private key's block goes on in lines that are no part of the value */
+	if (pem_find(str_sub(p->text, 0, v->to + BLOCK_BEGIN), v->from, &block) &&
+	    block < v->to)
+		return block;
 	for (size_t i = v->to; i > v->from + 1; i--)
 		if (is_space(p->text.p[i - 1]) && p->text.p[i - 2] == '\\')
 			return i;

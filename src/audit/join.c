@@ -263,6 +263,16 @@ may_be_head(struct str line)
 		   is_full_of_digits(line));
 }
 
+bool
+join_may_head(struct str end)
+{
+	size_t hash;
+
+	while (end.n > 0 && is_blank(end.p[end.n - 1]))
+		end.n--;
+	return end.n > 0 && (ends_as_head(end.p, end.n) || str_find(end, '#', &hash));
+}
+
 /* <password>, alone in its line */
 static struct head
 head_of_element(const struct line *l)

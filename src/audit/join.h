@@ -41,4 +41,7 @@ size_t join_find(
  */
 size_t join_open(struct str text);
 
+/* May a line that ends so be the head of what is below it? */
+bool join_may_head(struct str end);
+
 #endif

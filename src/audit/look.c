@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "audit/behind.h"
+#include "audit/join.h"
 #include "audit/mark.h"
 #include "audit/pem.h"
 #include "audit/value.h"
@@ -759,6 +760,23 @@ look_netrc(struct piece *p, size_t at)
 
 /* ---- private keys */
 
+/*
+ * Where a block ends in a later line than it began, its mark makes one line of both: what
+ * stands behind it there goes with it, if that were a head with the block's first line.
+ */
+static size_t
+whole_end(struct str text, size_t end, size_t line_end)
+{
+	struct str rest = str_sub(text, end, text.n);
+	size_t n;
+
+	if (end <= line_end)
+		return end;
+	if (str_find(rest, '\n', &n))
+		rest.n = n;
+	return join_may_head(rest) ? end + rest.n : end;
+}
+
 size_t
 look_pem(struct piece *p, size_t at)
 {
@@ -767,7 +785,7 @@ look_pem(struct piece *p, size_t at)
 
 	if (!pem_begins(text, at))
 		return 0;
-	size_t end = pem_end(text, at, p->text.n);
+	size_t end = whole_end(text, pem_end(text, at, p->text.n), p->text.n);
 	p->scan->work += BLOCK_COST + (end > p->text.n ? 0 : end - at);
 	piece_mask(
 	    p, "pem", why_pem, at, end, p->as == SCAN_JSON ? SPAN_JSON : SPAN_PLAIN);

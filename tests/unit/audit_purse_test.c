@@ -438,6 +438,70 @@ test_what_is_no_json_passes_twice_as_it_did_once(void **state)
 	redactor_free(r);
 }
 
+static void
+test_a_block_within_a_keys_value_is_masked_to_its_end(void **state)
+{
+	static const char *const keys[] = { "password: x ", "password=\"x ",
+		"Cookie: a=b; k=", "Authorization: Bearer ", "--password a",
+		"secret is a1b2c3d4!" };
+	struct redactor *r = keyed();
+
+	(void)state;
+	for (size_t i = 0; i < COUNT_OF(keys); i++) {
+		struct buf in;
+
+		buf_init(&in, 4096);
+		buf_fmt(&in, "%s%s%s%send\n", keys[i], PEM_BEGIN, PEM_LINE, PEM_END);
+		struct buf once = redacted(r, REDACT_TEXT, buf_view(&in));
+		struct buf twice = redacted(r, REDACT_TEXT, buf_view(&once));
+		struct buf split = streamed(r, REDACT_TEXT, buf_view(&in), 1, 7);
+
+		assert_row(keys[i], count_of(buf_view(&once), "QUJDREVG") == 0);
+		assert_row(keys[i], count_of(buf_view(&once), "\nend\n") == 1);
+		assert_string_equal(buf_cstr(&twice), buf_cstr(&once));
+		assert_string_equal(buf_cstr(&split), buf_cstr(&once));
+		buf_fini(&in);
+		buf_fini(&once);
+		buf_fini(&twice);
+		buf_fini(&split);
+	}
+	redactor_free(r);
+}
+
+/* Its mark makes one line of two, and the line may be a head then. */
+static void
+test_a_block_that_makes_one_line_of_two_passes_twice_as_it_did_once(void **state)
+{
+	static const char *const ends[] = { "(\\", ":", " |", " # c", "\",", "" };
+	struct redactor *r = keyed();
+
+	(void)state;
+	for (size_t i = 0; i < COUNT_OF(ends); i++) {
+		struct buf in;
+
+		buf_init(&in, 4096);
+		buf_fmt(&in, "Cookie:$0\x10 ti\",\"%s%s%s%s\n hunter2\nend\n", PEM_BEGIN,
+		    PEM_LINE,
+		    "-----END "
+		    "PRIVATE KEY-----",
+		    ends[i]);
+		struct buf once = redacted(r, REDACT_TEXT, buf_view(&in));
+		struct buf twice = redacted(r, REDACT_TEXT, buf_view(&once));
+		struct buf whole = streamed(r, REDACT_TEXT, buf_view(&in), 0, in.n);
+		struct buf again = streamed(r, REDACT_TEXT, buf_view(&whole), 0, whole.n);
+
+		assert_string_equal(buf_cstr(&twice), buf_cstr(&once));
+		assert_string_equal(buf_cstr(&again), buf_cstr(&whole));
+		assert_int_equal(count_of(buf_view(&once), "QUJDREVG"), 0);
+		buf_fini(&in);
+		buf_fini(&once);
+		buf_fini(&twice);
+		buf_fini(&whole);
+		buf_fini(&again);
+	}
+	redactor_free(r);
+}
+
 int
 main(void)
 {
@@ -460,6 +524,9 @@ main(void)
 		cmocka_unit_test(test_explaining_names_the_stretches_that_are_masked),
 		cmocka_unit_test(test_a_stretch_is_masked_in_bounded_memory),
 		cmocka_unit_test(test_what_is_no_json_passes_twice_as_it_did_once),
+		cmocka_unit_test(test_a_block_within_a_keys_value_is_masked_to_its_end),
+		cmocka_unit_test(
+		    test_a_block_that_makes_one_line_of_two_passes_twice_as_it_did_once),
 		cmocka_unit_test(test_what_is_not_paid_is_neither_given_out_nor_counted),
 	};
 
