@@ -80,6 +80,7 @@ arm_free(struct arm *a)
 void
 arms_init(struct arms *all)
 {
+	*all = (struct arms){ 0 };
 	pthread_mutex_init(&all->lock, NULL);
 	map_init(&all->by_source);
 }
