@@ -427,6 +427,8 @@ look_pair(struct piece *p, size_t at)
 
 #define WORD_MAX 24   /* bytes of a word of the sentence */
 #define TOLD_WORDS 10 /* between what is told of and the value */
+#define TOLD_COST 12  /* in units of work: a word that may tell of one */
+#define PROOF_TIMES 4 /* its length: a value that is asked for two proofs */
 
 /* What a word does there. */
 enum part {
@@ -586,13 +588,13 @@ look_told(struct piece *p, size_t at)
 	else
 		t = telling_behind(p->text, behind);
 	size_t from = skip_blanks(p->text, t.at);
-	p->scan->work += from - at;
+	p->scan->work += TOLD_COST + from - at;
 	if (from == p->text.n || (from == t.at && !t.is_marked) ||
 	    (t.is_of && !t.is_said))
 		return 0;
 	bool is_quoted = has_byte("\"'`", p->text.p[from]);
 	behind_option(p, &key, from, &v);
-	p->scan->work += v.next - from;
+	p->scan->work += PROOF_TIMES * (v.next - from);
 	if (v.next == v.to)
 		behind_trim(p->text, &v);
 	if (!is_told(p, topic, &t, &v, is_quoted))

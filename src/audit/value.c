@@ -287,6 +287,24 @@ is_address(struct str v)
 		   (host + 1 < v.n && ascii_is_digit(v.p[host + 1])));
 }
 
+enum { SIGN_NONE, SIGN_OF_CODE, SIGN };
+
+static const unsigned char sign_of[256] = { ['/'] = SIGN_OF_CODE,
+	['~'] = SIGN_OF_CODE,
+	['('] = SIGN_OF_CODE,
+	[')'] = SIGN_OF_CODE,
+	['<'] = SIGN_OF_CODE,
+	['='] = SIGN_OF_CODE,
+	['>'] = SIGN_OF_CODE,
+	['!'] = SIGN,
+	['#'] = SIGN,
+	['$'] = SIGN,
+	['*'] = SIGN,
+	['@'] = SIGN,
+	['^'] = SIGN,
+	['+'] = SIGN,
+	['|'] = SIGN };
+
 /* Not $HOME2 nor #17ab, not a/b2!, f(x2)! nor what has a mark in it. */
 static bool
 has_signs(struct str v, const struct mix *m)
@@ -294,9 +312,11 @@ has_signs(struct str v, const struct mix *m)
 	size_t signs = 0;
 
 	for (size_t i = 0; i < v.n; i++) {
-		if (has_byte("/~()<>=", v.p[i]))
+		unsigned char sign = sign_of[(unsigned char)v.p[i]];
+
+		if (sign == SIGN_OF_CODE)
 			return false;
-		signs += i > 0 && has_byte("!#$*@^+|", v.p[i]);
+		signs += i > 0 && sign == SIGN;
 	}
 	return signs > 0 && m->letters > 0 && m->digits > 0 && !is_address(v);
 }
