@@ -111,13 +111,16 @@ skip_plain(struct str text, size_t at)
 static void
 word_behind(struct piece *p, size_t at, const char *ends, struct value *v)
 {
-	size_t step;
+	size_t step, steps = 0;
 
 	v->from = at;
 	v->code = p->as == SCAN_TEXT ? SPAN_PLAIN : SPAN_JSON;
 	while ((at = skip_plain(p->text, at)) < p->text.n &&
-	       (step = value_step(p, at, ends)) != 0)
+	       (step = value_step(p, at, ends)) != 0) {
 		at += step;
+		steps++;
+	}
+	p->scan->work += steps;
 	v->to = v->next = at < p->text.n ? at : p->text.n;
 }
 

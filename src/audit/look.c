@@ -12,6 +12,9 @@
 #include "audit/value.h"
 
 #define USERINFO_MAX 1024
+#define BEFORE_COST 10   /* in units of work: a key is read back to its begin */
+#define DOUBTFUL_TIMES 2 /* its length: a value that must prove what it is */
+#define FILE_COST 6      /* a line of a password file may begin */
 #define HOST_MAX 255
 #define BLOCK_COST 80 /* where a private key may begin */
 #define OPTION_COST 16
@@ -121,6 +124,7 @@ look_key(struct piece *p, size_t at)
 	struct value v;
 	size_t end;
 
+	p->scan->work += BEFORE_COST;
 	if (!key_before(p->text, at, &key))
 		return 0;
 	const char *kind = key_kind(p, &key);
@@ -129,7 +133,8 @@ look_key(struct piece *p, size_t at)
 	if (!key.is_doubtful && (end = document_behind(p, at, kind)) != 0)
 		return end;
 	behind_key(p, &key, kind, at, &v);
-	p->scan->work += VALUE_COST + v.next - at;
+	p->scan->work +=
+	    VALUE_COST + (key.is_doubtful ? DOUBTFUL_TIMES : 1) * (v.next - at);
 	if (value_is_harmless(behind_text(p, &v)) || !is_proven(p, &key, at, &v) ||
 	    is_sentence(p, at, &v) || is_verdict(p, &key, at, v))
 		return v.from; /* what only looks like a reference may hold a token */
@@ -687,6 +692,7 @@ is_host(struct str s)
 size_t
 look_pgpass(struct piece *p, size_t at)
 {
+	p->scan->work += FILE_COST;
 	if (!begins_pgpass(p, at) || !is_host(str_sub(p->text, p->line, at - p->line)))
 		return 0;
 	for (int field = 0; field < 3; field++) { /* port, database, user */

@@ -240,22 +240,31 @@ struct mix {
 	bool is_text;
 };
 
+enum { OTHER, LETTER, DIGIT, SPECIAL, OF_TEXT, BYTE_CLASSES };
+
+static const unsigned char byte_classes[256] = {
+	[0 ... ' '] = OF_TEXT,
+	['0' ... '9'] = DIGIT,
+	['A' ... 'Z'] = LETTER,
+	['a' ... 'z'] = LETTER,
+	['!'] = SPECIAL,
+	['#'] = SPECIAL,
+	['$'] = SPECIAL,
+	['*'] = SPECIAL,
+	['@'] = SPECIAL,
+	['^'] = SPECIAL,
+	['~'] = SPECIAL,
+	['\\'] = OF_TEXT,
+};
+
 static struct mix
 mix_of(struct str v)
 {
-	struct mix m = { 0 };
+	size_t n[BYTE_CLASSES] = { 0 };
 
-	for (size_t i = 0; i < v.n; i++) {
-		if (ascii_is_digit(v.p[i]))
-			m.digits++;
-		else if (ascii_is_alnum(v.p[i]))
-			m.letters++;
-		else if (has_byte("!#$*@^~", v.p[i]))
-			m.special++;
-		else if ((unsigned char)v.p[i] <= ' ' || v.p[i] == '\\')
-			m.is_text = true;
-	}
-	return m;
+	for (size_t i = 0; i < v.n; i++)
+		n[byte_classes[(unsigned char)v.p[i]]]++;
+	return (struct mix){ n[LETTER], n[DIGIT], n[SPECIAL], n[OF_TEXT] > 0 };
 }
 
 /* 12ms, 3/4, 99.5%, 0x1f: a number, or how much of something. */
